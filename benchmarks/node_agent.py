@@ -27,8 +27,8 @@ from typing import NamedTuple
 from benchmarks.agent import Agent, running
 from benchmarks.facts import machine_facts
 from benchmarks.latency import CPU, compile_service
-from j10ce.dialects.koordinator.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
 from j10ce.model.knob import PERIOD_US
+from tests.koordinator.theirs.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
 
 CPUS = os.cpu_count() or 1
 ROUNDS = int(os.environ.get("J10CE_BENCH_ROUNDS", "3"))

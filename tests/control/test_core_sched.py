@@ -10,7 +10,6 @@ from msgspec.structs import replace
 from j10ce.control.core_sched import CoreSched
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.qos import CpuQos
-from j10ce.dialects.koordinator.laws.identity import core_group
 from j10ce.dialects.koordinator.names import CORE_GROUP_LABEL, CORE_POLICY_LABEL
 from j10ce.dialects.koordinator.overrides import translate
 from j10ce.model.kinds import CpuSection
@@ -18,6 +17,7 @@ from j10ce.model.knob import Support
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import CoreWish, Overrides
 from j10ce.testing import build
+from tests.koordinator.theirs.laws.identity import core_group
 
 ON = CpuSection(core_sched=True)
 SILENT = CoreWish()

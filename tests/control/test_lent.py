@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from j10ce.control.floors import Floors
 from j10ce.control.lent import Lent
-from j10ce.dialects.koordinator.laws.runtime import Extended, extended_values
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import Setting, TargetId, part
 from j10ce.model.parts.strategy import NormalizationSection, Strategy
@@ -21,6 +20,7 @@ from j10ce.model.snapshot import Group, Snapshot
 from j10ce.model.workload import Ceiling, Part, Reclaimable, lent
 from j10ce.plan.arbiter import arbitrate
 from j10ce.testing import build
+from tests.koordinator.theirs.laws.runtime import Extended, extended_values
 
 GIB = 1 << 30
 V1 = {"cpu.shares": "cpu.weight", "cpu.cfs_quota_us": "cpu.max", "memory.limit_in_bytes": "memory.max"}

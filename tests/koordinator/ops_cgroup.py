@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from j10ce.dialects.koordinator.annotations.pod import MemoryWish
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.qos import MemoryFields
-from j10ce.dialects.koordinator.laws import conversions, memory, sysctl
-from j10ce.dialects.koordinator.laws.page_cache import page_cache_limit
-from j10ce.dialects.koordinator.laws.runtime import Extended, extended_values
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert, plain
+from tests.koordinator.theirs.laws import conversions, memory, sysctl
+from tests.koordinator.theirs.laws.page_cache import page_cache_limit
+from tests.koordinator.theirs.laws.runtime import Extended, extended_values
 
 Case = dict[str, Any]
 

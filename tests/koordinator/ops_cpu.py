@@ -9,11 +9,11 @@ from j10ce.dialects.koordinator.annotations.node import NodeReservation, SharePo
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.qos import CpuQos
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization
-from j10ce.dialects.koordinator.laws import burst, identity, resctrl, runtime, suppress, suppress_cpus
 from j10ce.dialects.koordinator.reading import read_text
 from j10ce.errors import Invalid
 from j10ce.model.knob import parse_cpus
 from j10ce.model.schema import convert
+from tests.koordinator.theirs.laws import burst, identity, resctrl, runtime, suppress, suppress_cpus
 
 Case = dict[str, Any]
 NATIVE = ("Guaranteed", "Burstable", "BestEffort")

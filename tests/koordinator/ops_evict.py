@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from j10ce.dialects.koordinator.classes import priority_or_default
 from j10ce.dialects.koordinator.config.threshold import Threshold, satisfaction_valid
-from j10ce.dialects.koordinator.laws import evict, victims
 from j10ce.dialects.koordinator.names import QOS_LABEL
 from j10ce.model.schema import convert
+from tests.koordinator.theirs.defaults import priority_or_default
+from tests.koordinator.theirs.laws import evict, victims
 
 Case = dict[str, Any]
 

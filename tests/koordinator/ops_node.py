@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 from j10ce.dialects.koordinator.annotations.node import NodeReservation
 from j10ce.dialects.koordinator.classes import Band, KoordClass
 from j10ce.dialects.koordinator.config.colocation import DEFAULTS
-from j10ce.dialects.koordinator.overcommit import batch, histogram, mid, predictor, samples
 from j10ce.dialects.koordinator.webhook.pods import facts
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert
 from j10ce.policy.predict import Buckets
 from tests.koordinator.ops_pod import kube_pod
+from tests.koordinator.theirs.overcommit import batch, histogram, mid, predictor, samples
 
 Case = dict[str, Any]
 CAMEL = {"cpu": "CPU", "memory": "Memory"}

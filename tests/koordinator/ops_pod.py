@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple, get_args
 
 from j10ce.dialects.koordinator import names
-from j10ce.dialects.koordinator.classes import class_or_default, priority_or_default
+from j10ce.dialects.koordinator.classes import class_or_default
 from j10ce.dialects.koordinator.webhook.mutate import PriorityClass, mutate
 from j10ce.dialects.koordinator.webhook.pods import PodFacts, facts
 from j10ce.dialects.koordinator.webhook.profile import read_profile
@@ -16,6 +16,7 @@ from j10ce.dialects.koordinator.webhook.validate import PodRefusal, RefusalKind,
 from j10ce.errors import Invalid
 from j10ce.model.quantity import Quantity
 from j10ce.model.schema import convert
+from tests.koordinator.theirs.defaults import priority_or_default
 
 Case = dict[str, Any]
 SPEC = ("priority", "schedulerName", "priorityClassName", "preemptionPolicy", "overhead")

@@ -11,7 +11,6 @@ from msgspec.structs import replace
 
 from j10ce.control.cache.cache import Caches
 from j10ce.control.cache.shares import bandwidth, ways
-from j10ce.dialects.koordinator.laws import resctrl as theirs
 from j10ce.errors import Invalid
 from j10ce.host.resctrl import mask
 from j10ce.model.kinds import CacheSection
@@ -23,6 +22,7 @@ from j10ce.model.snapshot import Piece, Snapshot
 from j10ce.model.workload import Entitlement, Overrides, Workload
 from j10ce.testing import build
 from j10ce.testing.beside.fake_resctrl import FakeResctrl
+from tests.koordinator.theirs.laws import resctrl as theirs
 
 INTEL = CacheControl(Ways(("0", "1"), 20), Bandwidth(("0", "1")), groups=15)
 THIRTY = CacheSection(llc_end_percent=30)

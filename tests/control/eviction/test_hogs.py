@@ -14,13 +14,13 @@ import pytest
 from msgspec.structs import replace
 
 from j10ce.control.eviction.eviction import Eviction
-from j10ce.dialects.koordinator.laws import evict
-from j10ce.dialects.koordinator.laws import victims as literal
 from j10ce.model.knob import NODE, Deed, Support, TargetId
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Workload
 from j10ce.plan.actions import admit
 from j10ce.testing import build
+from tests.koordinator.theirs.laws import evict
+from tests.koordinator.theirs.laws import victims as literal
 
 GIB = float(1 << 30)
 CAPACITY = 16 * GIB

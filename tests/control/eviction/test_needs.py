@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from j10ce.control.eviction.needs import Need, by_usage, needs
-from j10ce.dialects.koordinator.laws import evict
 from j10ce.model.knob import NODE, PERIOD_US, Setting, TargetId
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import Reclaimable, Workload
 from j10ce.testing import build
+from tests.koordinator.theirs.laws import evict
 
 GIB = 1 << 30
 

@@ -10,12 +10,12 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from j10ce.control.eviction.victims import Victim, candidates, choose, leaving
-from j10ce.dialects.koordinator.laws import victims as literal
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import Deed, Setting, TargetId
 from j10ce.model.snapshot import Snapshot
 from j10ce.model.workload import HOST_NAMESPACE, EvictionHints, EvictionTrigger, Overrides, Workload
 from j10ce.testing import build
+from tests.koordinator.theirs.laws import victims as literal
 
 MIB = 1 << 20
 

@@ -18,13 +18,13 @@ from j10ce.dialects.koordinator.classes import (
     class_or_default,
     label_findings,
     native_class,
-    priority_or_default,
     sub_priority,
 )
 from j10ce.model.kube.pod import PodResources
 from j10ce.model.quantity import Quantity
 from j10ce.model.workload import NativeClass
 from j10ce.policy.profiles import builtin
+from tests.koordinator.theirs.defaults import priority_or_default
 
 QOS, BAND, SUB = "koordinator.sh/qosClass", "koordinator.sh/priority-class", "koordinator.sh/priority"
 NATIVE = st.sampled_from(("Guaranteed", "Burstable", "BestEffort"))

@@ -11,7 +11,8 @@ import pytest
 from j10ce.dialects.koordinator import names
 from j10ce.dialects.koordinator.classes import BANDS, PROFILES
 from j10ce.dialects.koordinator.config.keys import SHAPES, walk
-from j10ce.dialects.koordinator.config.qos import DEFAULTS, NEUTRAL, IoConfig
+from j10ce.dialects.koordinator.config.qos import DEFAULTS, IoConfig
+from tests.koordinator.theirs.defaults import NEUTRAL
 
 PAGE = (Path(__file__).parents[3] / "docs/koordinator.md").read_text()
 EXTENDED = {names.BATCH_CPU, names.BATCH_MEMORY, names.MID_CPU, names.MID_MEMORY}

@@ -1,8 +1,7 @@
 """Koordinator's world as pure functions.
 
-Pods, nodes and the ConfigMap of a cluster that runs Koordinator come in; classes, effective strategies, the numbers of
-its literal laws, mutated pods, and findings go out. Units are in names: `milli` is thousandths of a CPU, `us` is
-microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a law of theirs says so.
+Pods, nodes and the ConfigMap of a cluster that runs Koordinator come in; classes, effective strategies, mutated pods,
+and findings go out. Units are in names: `milli` is thousandths of a CPU, memory is bytes.
 
     names          are the labels, annotations and resources that it knows
     reading        reads JSON that others wrote, strictly
@@ -12,8 +11,6 @@ microseconds of a period of 100,000, memory is bytes. Unlimited is -1 where a la
     overrides      says what a pod's labels and annotations change of what it gets
     config/        is the ConfigMap: keys, defaults, layers, what is refused
     annotations/   are what pods and nodes say about themselves
-    laws/          are what its node agent does, as numbers
-    overcommit/    is what its manager and its predictor reckon
     native/        is the ConfigMap as NodeStrategies of ours
     webhook/       is what its webhooks make of a pod
 """

@@ -110,13 +110,6 @@ def band_by_class(koord: KoordClass) -> Band:
             return Band.PROD
 
 
-def priority_or_default(labels: Labels, priority: int | None, native: NativeClass) -> int:
-    if priority:
-        return priority
-    band = band_or_default(labels, priority, native)
-    return BANDS[band].default if band in BANDS else 0
-
-
 def sub_priority(labels: Labels) -> int | None:
     """Within a band; None where it is not said, or no number."""
     return integer(labels.get(SUB_PRIORITY_LABEL, ""), INT32)

@@ -12,7 +12,6 @@ from msgspec.structs import replace
 from j10ce.control.cpu.bursting.burst import CpuBurst
 from j10ce.control.limits import Limits
 from j10ce.dialects.koordinator.classes import KoordClass
-from j10ce.dialects.koordinator.laws.burst import PoolUse, QuotaUse, node_state, quota_burst
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import NODE, Setting, part
 from j10ce.model.parts.strategy import BurstSection, NormalizationSection, Strategy
@@ -23,6 +22,7 @@ from j10ce.model.workload import Part
 from j10ce.plan.arbiter import arbitrate
 from j10ce.testing import build
 from tests.control.cpu.world import World
+from tests.koordinator.theirs.laws.burst import PoolUse, QuotaUse, node_state, quota_burst
 
 CPUS, SECONDS = 16, 600
 WEB = build.workload("web").target

@@ -9,13 +9,13 @@ from typing import NamedTuple
 import pytest
 
 from j10ce.control.cpu.suppression.suppress import CpuSuppress
-from j10ce.dialects.koordinator.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
-from j10ce.dialects.koordinator.laws.suppress_cpus import CpuPlace, Pinned, suppressed_cpus
 from j10ce.model.kinds import CpuSection
 from j10ce.model.knob import PERIOD_US, TargetId
 from j10ce.model.parts.strategy import Strategy
 from j10ce.testing import build
 from tests.control.cpu.world import Demand, Second, World
+from tests.koordinator.theirs.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
+from tests.koordinator.theirs.laws.suppress_cpus import CpuPlace, Pinned, suppressed_cpus
 
 CPUS, SECONDS, THRESHOLD = 40, 600, 65
 JOB = TargetId("workload/default/job")

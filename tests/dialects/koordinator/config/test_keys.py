@@ -1,4 +1,4 @@
-"""Keys of the ConfigMap: defaults, what is refused, and the last good value of each."""
+"""Keys of the ConfigMap: defaults, and what is refused."""
 
 from __future__ import annotations
 
@@ -9,24 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.dialects.koordinator.config.keys import SHAPES, Accepted, KeyConfig, accept, merged, read_key
+from j10ce.dialects.koordinator.config.keys import SHAPES, KeyConfig, merged, read_key
 from j10ce.dialects.koordinator.reading import checked
-from j10ce.errors import Finding
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=8),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=8), inner, max_size=4),
     max_leaves=12,
 )
-BURST = '{"clusterStrategy": {"policy": "auto"}}'
-
-
-def accepted(previous: dict[str, KeyConfig] | None = None, **texts: str) -> Accepted:
-    return accept(previous or {}, {name.replace("_", "-"): text for name, text in texts.items()})
-
-
-def paths(findings: tuple[Finding, ...]) -> list[str]:
-    return [finding.path for finding in findings]
 
 
 @pytest.mark.parametrize("key", SHAPES)
@@ -126,46 +116,6 @@ def test_more_than_the_whole_node_may_be_sold() -> None:
     assert (config, findings) == (KeyConfig({"cpuReclaimThresholdPercent": 150}), [])
 
 
-@pytest.mark.parametrize("broken", ["{", "", "[]", '{"clusterStrategy": {"policy": "atuo"}}', '{"clusterStrategy": 1}'])
-def test_one_broken_key_of_many_keeps_its_last_good_value(broken: str) -> None:
-    before = accepted(cpu_burst_config=BURST, system_config="{}")
-    after = accept(
-        before.keys,
-        {"cpu-burst-config": broken, "system-config": '{"clusterStrategy": {"watermarkScaleFactor": 20}}'},
-    )
-    assert after.keys["cpu-burst-config"].cluster == {"policy": "auto"}
-    assert after.keys["system-config"].cluster == {"watermarkScaleFactor": 20}
-    assert any("the last good value stays" in finding.problem for finding in after.findings)
-    assert all(path.startswith("cpu-burst-config") for path in paths(after.findings))
-
-
-def test_a_key_that_was_never_good_has_its_defaults() -> None:
-    after = accepted(cpu_burst_config="{")
-    assert after.keys == {}
-    assert any("the defaults are in force" in finding.problem for finding in after.findings)
-
-
-def test_a_key_that_is_gone_has_its_defaults_again() -> None:
-    before = accepted(cpu_burst_config=BURST)
-    assert accept(before.keys, {}) == Accepted({})
-
-
-def test_a_configmap_that_is_gone_leaves_everything_as_it_was() -> None:
-    before = accepted(cpu_burst_config=BURST)
-    after = accept(before.keys, None)
-    assert after.keys == before.keys
-    assert [finding.problem for finding in after.findings] == ["was deleted"]
-    assert accept({}, None) == Accepted({})
-
-
-def test_unknown_keys_are_told_and_those_of_third_parties_are_carried() -> None:
-    data = {"cpu-burst-confg": "{}", "yarn-config": '{"clusterStrategy": {"anything": [1]}}'}
-    after = accept({}, data, extensions=["yarn-config"])
-    assert after.keys == {"yarn-config": KeyConfig({"anything": [1]})}
-    assert [(f.path, f.problem) for f in after.findings] == [("cpu-burst-confg", "unknown key")]
-    assert "did you mean cpu-burst-config?" in after.findings[0].hint
-
-
 def test_a_wrong_node_entry_is_dropped_alone_and_its_nodes_get_the_clusters_strategy() -> None:
     entries = [
         {"name": "bad", "nodeSelector": {"matchLabels": {"pool": "a"}}, "policy": "atuo"},
@@ -203,12 +153,6 @@ def test_no_document_breaks_the_reader(key: str, strategy: Any, entries: Any) ->
     for data in (strategy, whole, {shape.entries: [entries]}):
         config, findings = read_key(key, json.dumps(data), shape)
         assert config is not None or findings
-
-
-@given(st.dictionaries(st.sampled_from((*SHAPES, "other")), st.text()))
-def test_no_configmap_breaks_the_reader(data: dict[str, str]) -> None:
-    after = accept({}, data)
-    assert after.keys.keys() <= data.keys()
 
 
 OBJECTS = st.recursive(

@@ -11,18 +11,17 @@ from hypothesis import strategies as st
 from j10ce.dialects.koordinator import names
 from j10ce.dialects.koordinator.config.burst import BurstWish
 from j10ce.dialects.koordinator.config.colocation import Colocation
-from j10ce.dialects.koordinator.config.keys import SHAPES, KeyConfig, accept
-from j10ce.dialects.koordinator.config.layers import Layer, NodeWords, effective, shown
-from j10ce.dialects.koordinator.config.qos import NEUTRAL, ClassQos, ResourceQos, in_force
-from j10ce.dialects.koordinator.reading import checked
+from j10ce.dialects.koordinator.config.keys import SHAPES, KeyConfig, read_key
+from j10ce.dialects.koordinator.config.layers import Layer, NodeWords, effective
 
 NOWHERE = NodeWords({}, {})
 
 
 def config(key: str, document: object) -> KeyConfig:
-    done = accept({}, {key: json.dumps(document)})
-    assert done.findings == ()
-    return done.keys[key]
+    read, findings = read_key(key, json.dumps(document), SHAPES[key])
+    assert not findings
+    assert read is not None
+    return read
 
 
 @pytest.mark.parametrize("key", SHAPES)
@@ -45,13 +44,13 @@ def test_the_first_entry_that_matches_lies_over_the_cluster_and_later_ones_do_no
     strategy = effective("cpu-burst-config", config("cpu-burst-config", document), NodeWords({"pool": "a"}, {}))
     assert isinstance(strategy.strategy, BurstWish)
     assert (strategy.strategy.policy, strategy.strategy.cpu_burst_percent) == ("auto", 100)
-    assert [*shown(strategy)] == [
-        ("policy", "auto", "cluster"),
-        ("cpuBurstPercent", 100, "node entry first"),
-        ("cfsQuotaBurstPercent", 300, "default"),
-        ("cfsQuotaBurstPeriodSeconds", -1, "default"),
-        ("sharePoolThresholdPercent", 50, "default"),
-    ]
+    assert {path: str(layer) for path, layer in strategy.layers.items()} == {
+        "policy": "cluster",
+        "cpuBurstPercent": "node entry first",
+        "cfsQuotaBurstPercent": "default",
+        "cfsQuotaBurstPeriodSeconds": "default",
+        "sharePoolThresholdPercent": "default",
+    }
 
 
 def test_nested_blocks_merge_field_by_field_and_lists_replace() -> None:
@@ -124,26 +123,10 @@ def test_a_node_may_switch_normalisation_and_name_its_bandwidth() -> None:
         assert len(strategy.findings) == 1
 
 
-def test_a_class_that_is_switched_off_is_neutral_and_koordlet_forgets_system() -> None:
-    fields = {"memoryQOS": {"enable": False, "wmarkRatio": 7}, "cpuQOS": {"enable": True, "groupIdentity": 1}}
-    strategy, _ = checked({"lsClass": fields, "systemClass": fields}, ResourceQos, "")
-    neutral, _ = checked(NEUTRAL, ClassQos, "")
-    assert strategy is not None
-    assert neutral is not None
-    ratios = {}
-    for literal in (True, False):
-        done = in_force(strategy, neutral, literal=literal)
-        assert isinstance(done.ls_class, ClassQos)
-        assert isinstance(done.system_class, ClassQos)
-        assert done.ls_class.cpu_qos == strategy.ls_class.cpu_qos  # type: ignore[union-attr]
-        ratios[literal] = [own.memory_qos.wmark_ratio for own in (done.ls_class, done.system_class)]  # type: ignore[union-attr]
-    assert ratios == {True: [0, 7], False: [0, 0]}
-
-
 @given(st.dictionaries(st.sampled_from((names.CPU_RECLAIM_LABEL, names.NORMALIZATION_ENABLED)), st.text()), st.text())
 def test_nothing_that_a_node_says_breaks_its_strategy(labels: dict[str, str], annotation: str) -> None:
     node = NodeWords(labels, {names.COLOCATION_STRATEGY: annotation, names.NETWORK_BANDWIDTH: annotation})
     for key in SHAPES:
         strategy = effective(key, None, node)
         assert strategy.strategy is not None
-        assert all(layer for _, _, layer in shown(strategy))
+        assert all(map(str, strategy.layers.values()))

@@ -161,6 +161,14 @@ def test_lse_has_the_block_of_lsr_and_best_effort_is_idle() -> None:
     assert result["profiles.lse.cache.llcEndPercent"] == result["profiles.lsr.cache.llcEndPercent"] == 40
 
 
+@pytest.mark.parametrize("block", ["lsClass", "systemClass"])
+def test_a_class_that_is_switched_off_says_nothing_nor_does_that_of_system(block: str) -> None:
+    fields = {"memoryQOS": {"enable": True, "wmarkRatio": 7}}
+    on, off = ({"memoryQOS": fields["memoryQOS"] | {"enable": enable}} for enable in (True, False))
+    assert said(made("resource-qos-config", {block: on}).all())
+    assert said(made("resource-qos-config", {block: off}).all()) == {}
+
+
 def test_a_key_that_cannot_be_read_makes_no_objects_and_takes_none_away() -> None:
     result = generated({"cpu-burst-config": "{", "system-config": '{"clusterStrategy": {"watermarkScaleFactor": 20}}'})
     assert "cpu-burst-config" not in result.objects

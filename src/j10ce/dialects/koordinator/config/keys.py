@@ -6,7 +6,7 @@ that it selects get the cluster's strategy.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final, NamedTuple
 
 from j10ce.dialects.koordinator.config import (
@@ -80,44 +80,6 @@ class KeyConfig(NamedTuple):
 
     cluster: Plain
     entries: tuple[NodeEntry, ...] = ()
-
-
-class Accepted(NamedTuple):
-    """What is in force of all keys, and what is wrong with what was written last."""
-
-    keys: Mapping[str, KeyConfig]
-    findings: tuple[Finding, ...] = ()
-
-
-def accept(
-    previous: Mapping[str, KeyConfig], data: Mapping[str, str] | None, extensions: Collection[str] = ()
-) -> Accepted:
-    """The keys in force after a ConfigMap was written; None: it was deleted.
-
-    A key that is missing has its defaults, one that cannot be read stays as it was. `extensions` are keys of third
-    parties, which are carried as they are.
-    """
-    if data is None:
-        gone = Finding("slo-controller-config", None, "was deleted", "the last good values stay; create it again")
-        return Accepted(previous, (gone,) if previous else ())
-    keys: dict[str, KeyConfig] = {}
-    findings: list[Finding] = []
-    for key, text in data.items():
-        shape = SHAPES.get(key) or (OPAQUE if key in extensions else None)
-        if shape is None:
-            findings.append(Finding(key, None, "unknown key", one_of(key, SHAPES)))
-            continue
-        fresh, problems = read_key(key, text, shape)
-        kept = fresh or previous.get(key)
-        if kept is not None:
-            keys[key] = kept
-        findings += problems if fresh else [*problems, _kept(key, previous)]
-    return Accepted(keys, tuple(findings))
-
-
-def _kept(key: str, previous: Mapping[str, KeyConfig]) -> Finding:
-    stays = "the last good value stays in force" if key in previous else "the defaults are in force"
-    return Finding(key, None, f"refused: {stays}", "correct what is reported beside this")
 
 
 def read_key(key: str, text: str, shape: KeyShape) -> tuple[KeyConfig | None, list[Finding]]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from fractions import Fraction
-from typing import Any, Final, Literal, NamedTuple
+from typing import Final, Literal, NamedTuple
 
 from j10ce.dialects.koordinator import names
 from j10ce.dialects.koordinator.config.colocation import Colocation
@@ -156,8 +156,3 @@ OF_NODE: Final[Mapping[str, Callable[[NodeWords, KeyShape], NodeOverlays]]] = {
     "cpu-normalization-config": _normalization,
     "system-config": _system,
 }
-
-
-def shown(effective: Layered) -> list[tuple[str, Any, str]]:
-    """(field, value, layer) for `describe node`, in the order of the strategy."""
-    return [(path, value, str(effective.layers[path])) for path, value in walk(effective.plain)]

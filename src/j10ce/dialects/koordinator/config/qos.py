@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Annotated, Final, Literal
 
 from msgspec import UNSET, Meta, UnsetType, field
-from msgspec.structs import replace
 
 from j10ce.dialects.koordinator.config.fields import Flag, NotNegative, Percent, Plain, Switch
 from j10ce.model.bounds import Several, Word
@@ -138,7 +137,6 @@ def _class(identity: int, expeller: bool, memory: Plain, cat_end: int) -> Plain:
     }
 
 
-NEUTRAL: Final[Plain] = _class(0, False, _memory(0, 50, 0), 100)  # of a class that is switched off
 DEFAULTS: Final[Plain] = {
     "policies": {"cpuPolicy": "groupIdentity", "netQOSPolicy": "tc"},
     "lsrClass": _class(2, True, _memory(95, 20, -25), 100),
@@ -147,29 +145,3 @@ DEFAULTS: Final[Plain] = {
     "systemClass": _class(0, False, _memory(0, 50, 0), 100),
     "cgroupRoot": {},
 }
-
-
-def in_force(strategy: ResourceQos, neutral: ClassQos, *, literal: bool = False) -> ResourceQos:
-    """The strategy with everything neutral that is switched off.
-
-    `literal`: as koordlet does it, which forgets SYSTEM, so that what was written there holds though it is off.
-    """
-    heeded = replace(
-        strategy,
-        lsr_class=_heeded(strategy.lsr_class, neutral),
-        ls_class=_heeded(strategy.ls_class, neutral),
-        be_class=_heeded(strategy.be_class, neutral),
-    )
-    return heeded if literal else replace(heeded, system_class=_heeded(strategy.system_class, neutral))
-
-
-def _heeded(own: ClassQos | UnsetType, neutral: ClassQos) -> ClassQos:
-    if own is UNSET:
-        return neutral
-    cpu, memory, cache = own.cpu_qos, own.memory_qos, own.resctrl_qos
-    return replace(
-        own,
-        cpu_qos=cpu if cpu is not UNSET and cpu.enable is True else neutral.cpu_qos,
-        memory_qos=memory if memory is not UNSET and memory.enable is True else neutral.memory_qos,
-        resctrl_qos=cache if cache is not UNSET and cache.enable is True else neutral.resctrl_qos,
-    )

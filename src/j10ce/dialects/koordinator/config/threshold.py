@@ -11,8 +11,6 @@ from j10ce.dialects.koordinator.config.fields import AtLeastOne, Flag, NotNegati
 from j10ce.errors import Finding
 from j10ce.model.parts.strict import Strict
 
-DEFAULT_GAP: Final = 2  # percent from a threshold down to the lower mark that nobody wrote
-
 
 class Threshold(Strict, frozen=True, kw_only=True):
     enable: Flag = UNSET

@@ -13,7 +13,6 @@ from j10ce.dialects.koordinator.config.colocation import Colocation
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization, RatioModel
 from j10ce.dialects.koordinator.config.system import System
 from j10ce.dialects.koordinator.config.threshold import Threshold
-from j10ce.dialects.koordinator.laws.sysctl import sched_features
 from j10ce.dialects.koordinator.overrides import burst_of
 from j10ce.model.parts.strategy import (
     AllocatableEviction,
@@ -88,7 +87,7 @@ def system(their: System) -> Strategy:
         sysctls=SysctlSection(
             min_free_kbytes_factor=their.min_free_kbytes_factor,
             watermark_scale_factor=their.watermark_scale_factor,
-            sched_features=tuple(sched_features(their.sched_features or {})),
+            sched_features=tuple(name if on else f"NO_{name}" for name, on in (their.sched_features or {}).items()),
             sched_group_identity=_switch(their.sched_group_identity_enabled),
             sched_idle_saver_wmark=their.sched_idle_saver_wmark,
             memcg_reap_background=_switch(their.memcg_reap_back_ground),

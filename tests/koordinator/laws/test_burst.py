@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.dialects.koordinator.classes import KoordClass
-from j10ce.dialects.koordinator.laws.burst import (
+from tests.koordinator.theirs.laws.burst import (
     Bucket,
     NodeState,
     Policy,

@@ -6,8 +6,8 @@ import pytest
 
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.qos import CpuQos
-from j10ce.dialects.koordinator.laws.identity import core_group, identity_rule, idle_values, pod_identity
 from j10ce.model.workload import NativeClass
+from tests.koordinator.theirs.laws.identity import core_group, identity_rule, idle_values, pod_identity
 
 ON = CpuQos(enable=True, group_identity=2, core_expeller=True)
 BE = CpuQos(enable=True, group_identity=-1, sched_idle=1)

@@ -11,11 +11,12 @@ from msgspec.structs import asdict
 from j10ce.dialects.koordinator.annotations.pod import MemoryWish
 from j10ce.dialects.koordinator.classes import BY_NATIVE, KoordClass
 from j10ce.dialects.koordinator.config.fields import Plain
-from j10ce.dialects.koordinator.config.qos import DEFAULTS, NEUTRAL, MemoryFields
-from j10ce.dialects.koordinator.laws.conversions import MOST_MEMORY
-from j10ce.dialects.koordinator.laws.page_cache import page_cache_limit
+from j10ce.dialects.koordinator.config.qos import DEFAULTS, MemoryFields
 from j10ce.dialects.koordinator.reading import checked
 from j10ce.model.workload import NativeClass
+from tests.koordinator.theirs.defaults import NEUTRAL
+from tests.koordinator.theirs.laws.conversions import MOST_MEMORY
+from tests.koordinator.theirs.laws.page_cache import page_cache_limit
 
 Values = dict[str, int]
 BLOCKS: Final = {

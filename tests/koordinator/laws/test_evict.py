@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.dialects.koordinator.config.threshold import satisfaction_valid
-from j10ce.dialects.koordinator.laws.evict import (
+from tests.koordinator.theirs.laws.evict import (
     Asking,
     BestEffortCpu,
     Measured,
@@ -16,7 +16,7 @@ from j10ce.dialects.koordinator.laws.evict import (
     satisfaction_release,
     usage_release,
 )
-from j10ce.dialects.koordinator.laws.victims import Candidate, by_memory, by_satisfaction, by_usage, evict
+from tests.koordinator.theirs.laws.victims import Candidate, by_memory, by_satisfaction, by_usage, evict
 
 RULE = Satisfaction(40, 60)
 POOR = BestEffortCpu(limit=8000, used=7500, request=40_000)  # satisfied to 20 %

@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.dialects.koordinator.classes import Band
-from j10ce.dialects.koordinator.overcommit.batch import (
+from j10ce.policy import overcommit
+from tests.koordinator.theirs.overcommit.batch import (
     BatchLaw,
     BetterPod,
     NodeUse,
@@ -18,8 +19,7 @@ from j10ce.dialects.koordinator.overcommit.batch import (
     normalised,
     without_others,
 )
-from j10ce.dialects.koordinator.overcommit.mid import MidLaw, MidUse, degraded, mid, to_be_told
-from j10ce.policy import overcommit
+from tests.koordinator.theirs.overcommit.mid import MidLaw, MidUse, degraded, mid, to_be_told
 
 LAW = BatchLaw(60)
 # Of 64 CPUs the system uses 4, two pods use 6 and 2 and asked for 8 and 10.

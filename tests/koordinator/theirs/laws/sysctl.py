@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Final
 
 LEAST_FREE_KB: Final = 10_240
@@ -27,8 +26,3 @@ def watermark_scale_factor(wanted: int | None, previous: int) -> int:
 def switch(wanted: int | None, previous: int) -> int:
     """Of memcg's reaper, group identity, the limit of page cache: 0 or 1."""
     return wanted if wanted in (0, 1) and wanted is not None else previous
-
-
-def sched_features(wanted: Mapping[str, bool]) -> list[str]:
-    """What is written to sched_features, word by word."""
-    return [name if on else f"NO_{name}" for name, on in wanted.items()]

@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from j10ce.dialects.koordinator.annotations.node import SharePool
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization
-from j10ce.dialects.koordinator.laws.resctrl import l3_mask, mba_value, pod_group, schemata
-from j10ce.dialects.koordinator.laws.runtime import (
+from j10ce.errors import Invalid
+from j10ce.model.workload import NativeClass
+from tests.koordinator.theirs.laws.resctrl import l3_mask, mba_value, pod_group, schemata
+from tests.koordinator.theirs.laws.runtime import (
     Extended,
     NodeCpus,
     container_cpus,
@@ -19,8 +21,6 @@ from j10ce.dialects.koordinator.laws.runtime import (
     normalised,
     ratio_text,
 )
-from j10ce.errors import Invalid
-from j10ce.model.workload import NativeClass
 
 GIB = 2**30
 WHOLE = Extended(500, 1000, GIB, 2 * GIB)

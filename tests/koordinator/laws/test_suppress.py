@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.dialects.koordinator.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
-from j10ce.dialects.koordinator.laws.suppress_cpus import (
+from tests.koordinator.theirs.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
+from tests.koordinator.theirs.laws.suppress_cpus import (
     CpuPlace,
     Pinned,
     recovered_cpus,

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from typing import Final, Literal, NamedTuple
 
 from j10ce.dialects.koordinator.classes import KoordClass
-from j10ce.dialects.koordinator.laws.conversions import PERIOD_US
+from tests.koordinator.theirs.laws.conversions import PERIOD_US
 
 Policy = Literal["none", "cpuBurstOnly", "cfsQuotaBurstOnly", "auto"]
 NodeState = Literal["idle", "cooling", "overload", "unknown"]

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
-from j10ce.dialects.koordinator.config.threshold import DEFAULT_GAP, satisfaction_valid
+from j10ce.dialects.koordinator.config.threshold import satisfaction_valid
 
+DEFAULT_GAP: Final = 2  # percent from a threshold down to the lower mark that nobody wrote
 SMALL_LIMIT_MILLI: Final = 1000  # below it best effort is taken to use all it has
 WINDOW_PART: Final = 3  # a third of a window must be measured
 DEFAULT_USAGE_PERCENT: Final = 90

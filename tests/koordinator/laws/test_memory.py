@@ -10,7 +10,8 @@ from msgspec.structs import asdict
 from j10ce.dialects.koordinator.annotations.pod import MemoryWish
 from j10ce.dialects.koordinator.classes import KoordClass
 from j10ce.dialects.koordinator.config.qos import MemoryFields
-from j10ce.dialects.koordinator.laws.memory import (
+from j10ce.model.workload import NativeClass
+from tests.koordinator.theirs.laws.memory import (
     Machine,
     Memory,
     PodProtection,
@@ -21,8 +22,7 @@ from j10ce.dialects.koordinator.laws.memory import (
     neutral,
     pod_values,
 )
-from j10ce.dialects.koordinator.laws.page_cache import page_cache_limit
-from j10ce.model.workload import NativeClass
+from tests.koordinator.theirs.laws.page_cache import page_cache_limit
 
 MIB = 2**20
 MOST = 2**63 - 1

@@ -13,10 +13,10 @@ from j10ce.dialects.koordinator.annotations.node import SharePool
 from j10ce.dialects.koordinator.classes import BY_NATIVE, KoordClass
 from j10ce.dialects.koordinator.config.fields import LEAST_RATIO, MOST_RATIO
 from j10ce.dialects.koordinator.config.ratios import CpuNormalization, RatioModel
-from j10ce.dialects.koordinator.laws.conversions import UNLIMITED, quota, shares
 from j10ce.errors import Finding, Invalid
 from j10ce.model.knob import format_cpus, parse_cpus
 from j10ce.model.workload import NativeClass
+from tests.koordinator.theirs.laws.conversions import UNLIMITED, quota, shares
 
 
 class Extended(NamedTuple):

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.dialects.koordinator.overcommit.histogram import (
+from j10ce.policy.predict import Histogram
+from tests.koordinator.theirs.overcommit.histogram import (
     CPU,
     EvenBuckets,
     History,
@@ -17,10 +18,9 @@ from j10ce.dialects.koordinator.overcommit.histogram import (
     merged,
     percentile,
 )
-from j10ce.dialects.koordinator.overcommit.predictor import PodPeak, by_pods, by_priority, reclaimable
-from j10ce.dialects.koordinator.overcommit.samples import average, covers
-from j10ce.dialects.koordinator.overcommit.samples import percentile as of_samples
-from j10ce.policy.predict import Histogram
+from tests.koordinator.theirs.overcommit.predictor import PodPeak, by_pods, by_priority, reclaimable
+from tests.koordinator.theirs.overcommit.samples import average, covers
+from tests.koordinator.theirs.overcommit.samples import percentile as of_samples
 
 HOUR = 3600.0
 NINE = [800, 100, 200, 600, 700, 0, 500, 400, 300]

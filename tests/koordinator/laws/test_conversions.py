@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from j10ce.dialects.koordinator.laws.conversions import (
+from j10ce.errors import Invalid
+from tests.koordinator.theirs.laws.conversions import (
     cpu_max,
     memory_max,
     quota,
@@ -15,8 +16,7 @@ from j10ce.dialects.koordinator.laws.conversions import (
     shares_of_weight,
     weight,
 )
-from j10ce.dialects.koordinator.laws.sysctl import min_free_kbytes, sched_features, switch, watermark_scale_factor
-from j10ce.errors import Invalid
+from tests.koordinator.theirs.laws.sysctl import min_free_kbytes, switch, watermark_scale_factor
 
 GIB = 2**30
 
@@ -101,10 +101,3 @@ def test_watermarks_out_of_range_stay(wanted: int | None, expected: int) -> None
 @pytest.mark.parametrize(("wanted", "expected"), [(0, 0), (1, 1), (2, 1), (None, 1)])
 def test_a_switch_is_on_or_off(wanted: int | None, expected: int) -> None:
     assert switch(wanted, 1) == expected
-
-
-def test_features_of_the_scheduler_are_written_as_words() -> None:
-    assert sched_features({"ID_IDLE_AVG": True, "ID_LAST_HIGHCLASS_STAY": False}) == [
-        "ID_IDLE_AVG",
-        "NO_ID_LAST_HIGHCLASS_STAY",
-    ]
