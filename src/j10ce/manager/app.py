@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Awaitable, Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any, Final
 
 import msgspec
-import structlog
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route, Router
@@ -33,11 +32,9 @@ from j10ce.manager.openapi.serve import ApiDocuments
 from j10ce.manager.telemetry.metrics import Metrics
 from j10ce.model.kinds import GROUP
 
-log = structlog.get_logger()
 METHODS: Final = ["GET", "POST", "PUT", "PATCH", "DELETE", "HEAD", "OPTIONS", "TRACE"]
 OBJECTS: Final = f"{BASE}/"
 PERHAPS_BESIDE: Final = re.compile("/(?:nodecredentials|placements)(?:/|$)")
-Handler = Callable[[Request], Awaitable[Response]]
 
 
 def build_app(

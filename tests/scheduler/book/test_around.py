@@ -6,8 +6,9 @@ import pytest
 
 from j10ce.scheduler.book.around import Around, BudgetFacts, NamespaceFacts, VolumeFacts
 from j10ce.scheduler.book.facts import PodFacts
-from j10ce.scheduler.book.selecting import chosen, met
+from j10ce.scheduler.book.selecting import chosen
 from j10ce.scheduler.book.shape import LabelTest, NodeExpression, NodeOperator, NodeTerm
+from tests.scheduler.book.oracle import met
 
 LABELS = {"app": "web", "size": "12"}
 

@@ -7,7 +7,7 @@ whose number is zero.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable
-from typing import Final, NamedTuple, Protocol, TypeVar
+from typing import Final, NamedTuple, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,6 @@ import numpy.typing as npt
 from j10ce.scheduler.book.facts import NodeFacts
 from j10ce.scheduler.cluster import Mask, Rows
 
-T = TypeVar("T", bound=Hashable)
 MOST_COLUMNS: Final = 512
 FEW: Final = 16  # rows, for which looking for equal ones costs more than it saves
 Extract = Callable[[NodeFacts], Hashable]
@@ -60,10 +59,6 @@ class NodeIndex:
                 _learn(coded, row, node, of)
             known = self._columns[name] = coded, of
         return known[0]
-
-    def judged(self, name: Hashable, of: Extract, rows: Rows, rule: Callable[[Hashable], bool]) -> Mask:
-        """Of each of `rows`, whether the rule holds for what it has."""
-        return judge(self.column(name, of), rows, rule)
 
     def _follow(self) -> None:
         if self.version == self._book.changed:

@@ -15,7 +15,6 @@ from j10ce.daemon.logs import LEVELS
 DEBUG_LISTEN: Final = "127.0.0.1:10000"
 NAME: Final = "j10ce-qos-scheduler"  # of the Lease, of the process, and of the profile that runs without a file
 DEBUG_FROM: Final = 4  # --v as Kubernetes counts it: from here on every decision is of interest
-LONGEST_NAME: Final = 253
 
 
 class Options(NamedTuple):

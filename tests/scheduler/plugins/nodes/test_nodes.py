@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 from j10ce.scheduler.book.around import ClaimFacts, VolumeFacts
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import NodeFacts, NodeTaint, PodFacts
-from j10ce.scheduler.book.selecting import meets, met
 from j10ce.scheduler.book.shape import (
     Affinity,
     NodeExpression,
@@ -29,6 +28,7 @@ from j10ce.scheduler.plugins.nodes.named import NodeName
 from j10ce.scheduler.plugins.nodes.taints import TaintToleration
 from j10ce.scheduler.plugins.nodes.unschedulable import NodeUnschedulable
 from j10ce.scheduler.plugins.nodes.volumes import VolumeBinding
+from tests.scheduler.book.oracle import meets, met
 
 IN_A = NodeTerm((NodeExpression("zone", "In", ("a",)),))
 

@@ -6,8 +6,6 @@ import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
-import structlog
-
 from j10ce.model.stored import Event, Key
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from j10ce.scheduler.cycle.scheduler import Scheduler
@@ -16,7 +14,6 @@ from j10ce.scheduler.process.cluster.promises import LOOK_S, Promises
 from j10ce.scheduler.reading.owners import Owners
 from j10ce.store.mirror import Mirror, MirrorSource
 
-log = structlog.get_logger()
 TOGETHER: Final = 200  # objects looked at before others have a turn
 
 
