@@ -23,6 +23,7 @@ from msgspec.structs import replace
 
 from benchmarks.facts import machine_facts
 from j10ce.agent.cache import Cache
+from j10ce.bench.figures import percentile
 from j10ce.cli.client import Client
 from j10ce.host.mounts import Hierarchies
 from j10ce.policy.document.document import FORMAT, NodeDocument, digest
@@ -214,7 +215,7 @@ def _missed(default: Tick, all_on: Tick) -> bool:
 
 
 def report_arrivals(what: str, taken: list[float], others: int) -> None:
-    median, p99 = statistics.median(taken), taken[int(len(taken) * 0.99)]
+    median, p99 = statistics.median(taken), percentile(taken, 0.99)
     print(f"arrival beside {others}, {what}: median {median:.1f} ms, p99 {p99:.1f} ms  (wanted: 5 and 20)")
 
 

@@ -26,6 +26,7 @@ import uvloop
 from benchmarks import strangers
 from benchmarks.facts import machine_facts
 from benchmarks.rest import COLLECTION, SOURCES, Client, policy
+from j10ce.bench.figures import percentile
 
 BASE = "/apis/j10ce.io/v1alpha1"
 ROLES = ("viewer", "editor", "node", "admin")
@@ -200,11 +201,7 @@ async def latencies(admin: Client, seconds: float) -> tuple[float, float]:
             puts.append(time.perf_counter() - began)
         n += 1
         await asyncio.sleep(0.001)
-    return percentile(gets), percentile(puts)
-
-
-def percentile(values: list[float], share: float = 0.99) -> float:
-    return sorted(values)[min(len(values) - 1, int(len(values) * share))]
+    return percentile(sorted(gets), 0.99), percentile(sorted(puts), 0.99)
 
 
 def node(name: str) -> dict[str, Any]:

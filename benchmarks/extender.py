@@ -27,6 +27,7 @@ from typing import Any
 import uvloop
 
 from benchmarks.facts import machine_facts
+from j10ce.bench.figures import percentile
 from j10ce.kube.access import read_access
 from j10ce.kube.client import KubeClient
 from tests.kube.manifests import install_crds
@@ -74,7 +75,7 @@ def judged(rates: Rates, took_ms: list[float]) -> int:
         pods, whole = statistics.median(rounds), statistics.median(rates[WHOLE])
         of = "".join(f"{share(rates, name, other):>11.1%} of {other}" for other in (WHOLE, NOTHING))
         print(f"{name:26}{pods:6.0f} pods/s {(1 / pods - 1 / whole) * 1000:6.2f} ms more per pod {of}")
-    p50, p99 = statistics.median(took_ms), took_ms[int(len(took_ms) * 0.99)]
+    p50, p99 = statistics.median(took_ms), percentile(took_ms, 0.99)
     print(f"{'one call of filter':26} p50 {p50:.2f} ms, p99 {p99:.2f} ms, with the names of {NODES} nodes")
     missed = [name for name, least in ENOUGH.items() if share(rates, name, WHOLE) < least]
     promise = ", ".join(f"{name} ≥ {least:.0%}" for name, least in ENOUGH.items())

@@ -20,6 +20,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from benchmarks.facts import machine_facts
+from j10ce.bench.figures import percentile
 
 SOURCES = Path(__file__).resolve().parent.parent / "src"
 BASE = "/apis/j10ce.io/v1alpha1"
@@ -57,7 +58,7 @@ def run(title: str, count: int, *, policies: int = 1, secure: bool, most_kib: fl
             cpu_us = (cpu_s(child) - began_s) / each * 1e6
             sent = (fleet.received - began_bytes) / each
     spans.sort()
-    p50, p99 = (spans[int(len(spans) * q)] for q in (0.5, 0.99))
+    p50, p99 = (percentile(spans, share) for share in (0.5, 0.99))
     figures = f"p50 {p50:.3f} s, p99 {p99:.3f} s, max {spans[-1]:.3f} s"
     print(f"{title:<12}{count:>6} watchers, {ROUNDS} changes: {figures} (goal p99 1 s); ", end="")
     print(f"{cpu_us:.0f} us of CPU and {sent:.0f} bytes per watcher and change; ", end="")

@@ -15,6 +15,7 @@ from typing import Any
 import msgspec
 
 from benchmarks.facts import machine_facts
+from j10ce.bench.figures import percentile
 from j10ce.kube.client import KubeClient
 from j10ce.manager.kube.koordinator.admission import KoordinatorRules
 from j10ce.manager.kube.koordinator.strategies import ConfigMapName
@@ -35,7 +36,7 @@ def main() -> int:
     spent = asyncio.run(measured())
     late = False
     for name, column in zip(("CPU time", "by the clock"), zip(*spent, strict=True), strict=True):
-        p50, p99 = statistics.median(column), sorted(column)[len(column) * 99 // 100]
+        p50, p99 = statistics.median(column), percentile(sorted(column), 0.99)
         print(f"{PROFILES} profiles, {PODS} pods, {name}: p50 {p50:.2f} ms, p99 {p99:.2f} ms")
         late |= name == "CPU time" and p99 > ENOUGH_MS
     print(f"p99 ≤ {ENOUGH_MS:g} ms: {'MISSED' if late else 'met'}")

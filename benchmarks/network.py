@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Final
 
 from benchmarks.facts import machine_facts
+from j10ce.bench.figures import percentile
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel.net import htb
 from j10ce.model.knob import TargetId
@@ -165,7 +166,7 @@ def requests(bed: Bed) -> bool:
         )
         bare += asked(bed, bulk)
     shaped.kernel.revert()
-    a, b, n = (p99(times) * 1e3 for times in (alone, beside, bare))
+    a, b, n = (percentile(sorted(times), 0.99) * 1e3 for times in (alone, beside, bare))
     print(f"100 bytes there and back, p99: alone {a:.2f} ms, beside bulk {b:.2f} ms, unprotected {n:.2f} ms")
     print(f"  ÷ alone {b / a:.2f}, ÷ unprotected {b / n:.2f}; medians {_ms(alone)}, {_ms(beside)}, {_ms(bare)}")
     return b / n <= 0.2
@@ -204,10 +205,6 @@ def path(bed: Bed) -> bool:
         f"data path: {bytes_kept:.0%} of the bytes, {packets_kept:.0%} of the packets of bare veth ({gbit:.1f} Gbit/s)"
     )
     return bytes_kept >= 0.9 and packets_kept >= 0.85
-
-
-def p99(times: Sequence[float]) -> float:
-    return statistics.quantiles(times, n=100)[98]
 
 
 def _ms(times: Sequence[float]) -> str:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from msgspec.structs import replace
 
 from benchmarks.facts import machine_facts
+from j10ce.bench.figures import percentile
 from j10ce.model.kinds import (
     Capability,
     Condition,
@@ -42,7 +43,7 @@ def main() -> int:
     slowest = 0.0
     for size in SIZES:
         for case, times in measure(size).items():
-            p50, p99 = statistics.median(times), sorted(times)[int(len(times) * 0.99)]
+            p50, p99 = statistics.median(times), percentile(sorted(times), 0.99)
             print(f"{size:6} {case:<28} {p50:8.2f} {p99:8.2f}")
             slowest = p99 if case.startswith("place") and size == SIZES[-1] else slowest
     late = slowest > BUDGET_MS

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from benchmarks.facts import machine_facts
+from j10ce.bench.figures import percentile
 from j10ce.model.quantity import Bytes, Millicores
 from j10ce.model.resource import NOTHING, RESOURCES, Resources
 from j10ce.scheduler.ledger.exact import BUDGET
@@ -138,8 +139,7 @@ def _timed(step: Callable[[], object]) -> Took:
 
 
 def _quantile(times: list[Took], q: float) -> Took:
-    at = min(len(times) - 1, int(q * len(times)))
-    return Took(sorted(t.cpu for t in times)[at], sorted(t.wall for t in times)[at])
+    return Took(percentile(sorted(t.cpu for t in times), q), percentile(sorted(t.wall for t in times), q))
 
 
 if __name__ == "__main__":

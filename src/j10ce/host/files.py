@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import os
 import resource
+from collections.abc import Iterator
+from contextlib import suppress
 from errno import EMFILE, ENFILE, ENODEV, ENOENT, ENOTDIR, EOPNOTSUPP, ESRCH
 from typing import Final
 
 ENOUGH: Final = 4096  # bytes: every file that is sampled fits, memory.stat included
 HEADROOM: Final = 256  # descriptors left to sockets, the journal, D-Bus and one-off reads
 IDLE_ROUNDS: Final = 8  # a descriptor not read while the whole budget was read this often makes room
+
+_LEAF: Final = 2  # links of a directory without others inside
 
 # The file went away with its cgroup or process, or the kernel was started without the feature.
 ABSENT: Final = frozenset((ENOENT, ENODEV, ENOTDIR, ESRCH, EOPNOTSUPP))
@@ -30,6 +34,19 @@ def read_whole(path: str) -> bytes | None:
         if e.errno in ABSENT:
             return None
         raise
+
+
+def with_below(top: str) -> Iterator[str]:
+    """A cgroup's directory and all below it. A cgroup has forty files: most have no directory among them, as their
+    links tell, and are not listed."""
+    left = [top]
+    while left:
+        directory = left.pop()
+        yield directory
+        with suppress(FileNotFoundError, ProcessLookupError, NotADirectoryError):
+            if os.stat(directory).st_nlink != _LEAF:
+                with os.scandir(directory) as entries:
+                    left += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 class Files:

@@ -14,7 +14,13 @@ from j10ce.testing import build
 SERVER = build.topology(8, per_l3=2, per_socket=4)
 
 
+def test_siblings_are_the_cpus_of_one_core() -> None:
+    assert SERVER.siblings(1) == {1, 9}
+    assert SERVER.siblings(9) == {1, 9}
+
+
 def test_a_cpu_of_which_nothing_is_known_is_a_core_by_itself() -> None:
+    assert Topology().siblings(5) == {5}
     assert Topology().cores({5, 2}) == {2: {2}, 5: {5}}
     assert Topology().by_l3({5, 2}) == {0: {2, 5}}
 
@@ -70,3 +76,10 @@ def test_a_machine_is_the_same_after_it_was_told_in_short(machine: Topology) -> 
 def test_every_cpu_is_in_one_group_of_every_kind(machine: Topology, among: set[int]) -> None:
     for groups in (machine.cores(among), machine.by_l3(among), machine.by_numa(among), machine.by_package(among)):
         assert sorted(cpu for group in groups.values() for cpu in group) == sorted(among)
+
+
+@given(machines, st.integers(0, 60))
+def test_siblings_are_each_others_siblings(machine: Topology, cpu: int) -> None:
+    siblings = machine.siblings(cpu)
+    assert cpu in siblings
+    assert all(machine.siblings(other) == siblings for other in siblings)

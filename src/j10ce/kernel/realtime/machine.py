@@ -9,8 +9,9 @@ from __future__ import annotations
 import errno
 import os
 from collections.abc import Iterable, Iterator
-from contextlib import suppress
 from typing import Final, NamedTuple, Protocol
+
+from j10ce.host.files import with_below
 
 PRIORITY: Final = 1
 OURS: Final = os.SCHED_RR | os.SCHED_RESET_ON_FORK
@@ -18,9 +19,7 @@ FAIR: Final = os.SCHED_OTHER
 _SLEEPS: Final = b"\nvoluntary_ctxt_switches:"
 _PROCESSOR: Final = 36  # of the fields after the name, the CPU that a thread ran on last
 _USEC: Final = b"usage_usec "
-_LEAF: Final = 2  # links of a directory without others inside
 _CHUNK: Final = 1 << 16
-_GONE: Final = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
 
 
 class WardPlace(NamedTuple):
@@ -75,7 +74,7 @@ class Linux:
     def threads(self, place: WardPlace, /) -> set[int] | None:
         if not os.path.isdir(place.top):
             return None
-        return {thread for directory in _with_below(place.top) for thread in _listed(f"{directory}/{place.threads}")}
+        return {thread for directory in with_below(place.top) for thread in _listed(f"{directory}/{place.threads}")}
 
     def usage_s(self, place: WardPlace, /) -> float | None:
         text = self._counter(place.usage)
@@ -141,17 +140,6 @@ def is_ours(machine: ThreadPolicies, thread: int) -> bool:
 def let_go(machine: ThreadPolicies, threads: Iterable[int]) -> list[str]:
     """To the fair class, those that are ours; why some would not."""
     return [why for t in threads if is_ours(machine, t) and (why := machine.change(t, FAIR))]
-
-
-def _with_below(top: str) -> Iterator[str]:
-    left = [top]
-    while left:
-        directory = left.pop()
-        yield directory
-        with suppress(*_GONE):
-            if os.stat(directory).st_nlink != _LEAF:
-                with os.scandir(directory) as entries:
-                    left += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
 
 
 def _listed(path: str) -> Iterator[int]:

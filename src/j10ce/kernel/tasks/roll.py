@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from errno import EOPNOTSUPP
 from typing import Final
 
 from j10ce.errors import Denied
+from j10ce.host.files import with_below
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.model.workload import Handle
 
@@ -16,7 +16,6 @@ _FILES: Final = {(1, False): "tasks", (2, False): "cgroup.threads"}
 _PROCESSES: Final = "cgroup.procs"
 _GONE: Final = (FileNotFoundError, ProcessLookupError, NotADirectoryError)
 _CHUNK: Final = 1 << 16
-_LEAF: Final = 2  # links of a directory without others inside
 
 
 class Roll:
@@ -44,19 +43,7 @@ class Roll:
         if not os.path.isdir(top):
             return None
         name = _FILES.get((self._version, processes), _PROCESSES)
-        return frozenset(task for directory in _with_below(top) for task in _listed(f"{directory}/{name}"))
-
-
-def _with_below(top: str) -> Iterator[str]:
-    """Asked for on every tick, and a cgroup has forty files: most have no directory among them, as their links tell."""
-    left = [top]
-    while left:
-        directory = left.pop()
-        yield directory
-        with suppress(*_GONE):
-            if os.stat(directory).st_nlink != _LEAF:
-                with os.scandir(directory) as entries:
-                    left += [entry.path for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return frozenset(task for directory in with_below(top) for task in _listed(f"{directory}/{name}"))
 
 
 def _listed(path: str) -> Iterator[int]:

@@ -37,6 +37,11 @@ class Topology(Struct, frozen=True):
     def site(self, cpu: int) -> Site:
         return self.sites.get(cpu) or Site(cpu)
 
+    def siblings(self, cpu: int) -> Cpus:
+        """All CPUs of its core, itself included."""
+        core = self.site(cpu).core
+        return frozenset(n for n, site in self.sites.items() if site.core == core) | {cpu}
+
     def cores(self, among: Iterable[int]) -> dict[int, Cpus]:
         """Core to those of its CPUs that are `among` some, in the order of cores."""
         return self._by(among, lambda site: site.core)
