@@ -124,7 +124,7 @@ def test_no_class_of_a_tier_comes_after_one_of_a_tier_below() -> None:
 def test_a_link_of_unknown_capacity_holds_ceilings_and_divides_nothing() -> None:
     snap = machine(entitled(egress=Traffic(1e8, 5e8)), entitled("be", "besteffort"), links=(build.link(speed=None),))
     assert said(snap) == {
-        "link/eth0 link.egress.rate": 1e11,
+        "link/eth0 link.egress.rate": 1e12,
         "workload/default/api net.egress.ceil[eth0]": 5e8,
     }
     (reason,) = {p.reason for p in Network(Network.Config()).propose(snap) if p.setting.target == LINK}

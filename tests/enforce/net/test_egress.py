@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from j10ce.control.network.levels import COMMON
 from j10ce.kernel.net import htb, traffic
 from j10ce.model.knob import Setting, share
+from j10ce.model.machine.link import OPEN
 from j10ce.model.plan import Gone, Make, Remove
 from tests.enforce.net.shaping import API, ETH0, MBIT, RATE, SYNC, Shaped, rate, take_over, value
 
@@ -65,6 +67,28 @@ def test_a_floor_of_nothing_is_nothing_and_whoever_has_no_values_has_no_class(sh
     assert shaped.netns.run("tc", "class", "show", "dev", "eth0") == classes
     shaped.done(rate(math.inf))
     assert shaped.picture() == before
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["said now", "after a restart"])
+def test_where_nothing_is_divided_whoever_has_no_ceiling_passes_by_all_classes(shaped: Shaped, again: bool) -> None:
+    def passed_by() -> int:
+        counter = re.search(r"direct_packets_stat (\d+)", shaped.netns.run("tc", "-d", "qdisc", "show", "dev", "eth0"))
+        return int(counter[1]) if counter else -1
+
+    shaped.done(rate(OPEN), value(SYNC, "ceil", 500 * MBIT))
+    if again:
+        shaped.start()
+    shaped.send(shaped.places[SYNC], count=30)
+    shaped.send(shaped.places[API], count=100)
+    assert shaped.counted(SYNC).sent // PACKET == 30
+    assert passed_by() >= 100
+    shaped.done(rate(1000 * MBIT))
+    before = passed_by()
+    shaped.send(shaped.places[API], count=50)
+    assert (shaped.counted(htb.OTHERS).sent // PACKET, passed_by()) == (50, before)
+    shaped.done(rate(OPEN))
+    shaped.send(shaped.places[API], count=20)
+    assert (shaped.counted(SYNC).sent // PACKET, passed_by()) == (30, before + 20)
 
 
 def test_a_share_limits_its_members_together_and_goes_when_it_is_empty(shaped: Shaped) -> None:

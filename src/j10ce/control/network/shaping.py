@@ -8,7 +8,7 @@ from typing import Final, Literal, NamedTuple
 
 from msgspec import UNSET
 
-from j10ce.model.machine.link import Link
+from j10ce.model.machine.link import OPEN, Link
 from j10ce.model.parts.devices import LinkOverlay
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
@@ -17,7 +17,6 @@ from j10ce.model.workload import Entitlement, Traffic
 Way = Literal["egress", "ingress"]
 WAYS: Final[tuple[Way, ...]] = ("egress", "ingress")
 HEADROOM: Final = 0.01  # of a link's own speed: at less than it the queue is here, at more it is in the device
-OPEN: Final = 1e11  # what a link of unknown capacity is queued for: ceilings hold, and nothing is divided
 NO_TRAFFIC: Final = Traffic()
 UNSAID: Final = LinkOverlay()
 

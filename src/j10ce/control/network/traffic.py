@@ -25,7 +25,7 @@ class TrafficWish(NamedTuple):
 def wishes(e: Entitlement, on: Shaped) -> Iterator[TrafficWish]:
     """None for what is as it would be without us."""
     said: Traffic = getattr(e, on.way)
-    of = f"of {on.link.name}'s {spell('network', on.rate)}"
+    of = f"of {on.link.name}'s {spell('network', on.rate)}" if on.known else f"on {on.link.name}"
     if on.known and said.floor:
         floor = max(LEAST, said.floor)
         text = f"floor {spell('network', floor)} {of}, by {_source(e)}"

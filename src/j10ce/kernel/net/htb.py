@@ -22,11 +22,13 @@ from j10ce.host.net.queues import (
     ROOT,
     address,
 )
+from j10ce.model.machine.link import OPEN as OPEN_LINK
 
 WHOLE: Final = 1  # the class of all that leaves
 OTHERS: Final = 2  # of whoever has no class
 SYSTEM: Final = 3  # of what must always pass, as far as its rate goes: neighbours, SSH
 LAST: Final = 0xFFEF
+OPEN: Final = int(OPEN_LINK) // 8  # of the whole, where nothing is divided
 NO_FLOOR: Final = 1000  # HTB has no class without a rate: 8 kbit/s stands for none
 NO_CEIL: Final = 1 << 37  # above every link: the class above limits
 LEAST: Final = 1001  # of a floor, so that it is told from none

@@ -91,8 +91,10 @@ class Instructions:
         return b"".join(self._out)
 
 
-def classifier(levels: Iterable[int], classes: Map, names: Map, system: int) -> bytes:
+def classifier(levels: Iterable[int], classes: Map, names: Map, system: int, past: int | None = None) -> bytes:
     """`levels`: how deep the cgroups lie that have a class; the deepest decides. `system`: the class of what must pass.
+
+    `past`: where nothing is divided, the answer for all that has no class; it need not be looked at any further.
 
     The program does not read the names: it holds both tables, so that they last as long as the filter does.
     """
@@ -102,6 +104,9 @@ def classifier(levels: Iterable[int], classes: Map, names: Map, system: int) -> 
         code.table(R1, held)
     for level in sorted(set(levels), reverse=True):
         _by_cgroup(code, level, classes)
+    if past is not None:
+        code.answer(past)
+        return code.bytes()
     code.load("W", R7, R6, _PROTOCOL)
     code.jump_if(R7, _ARP, "system")
     code.jump_if(R7, IPV6, "v6")

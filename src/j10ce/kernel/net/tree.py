@@ -67,6 +67,7 @@ class LinkTree:
             CLASSES: bpf.Map.create(CLASSES, _ID.size, NUMBER.size, 2 * MOST_CLASSES),
         }
         tree = cls(netlink, link, maps)
+        tree.rate = rate
         tree.mark(ON_PROBATION)
         fd = tree._program(frozenset())
         try:
@@ -78,7 +79,6 @@ class LinkTree:
             if not answers[len(before)].code:
                 netlink.ask([htb.no_root(link)])
             return Refused(f"no queueing on link {link}: kernel said {wrong[0]}")
-        tree.rate = rate
         return tree
 
     @classmethod
@@ -90,6 +90,11 @@ class LinkTree:
         tree = cls(netlink, link, maps)
         tree._take(queues.classes(netlink, link))
         return tree if tree.rate else None
+
+    @property
+    def divides(self) -> bool:
+        """Else nobody knows how much there is to divide: ceilings hold, and who has none passes by all classes."""
+        return self.rate < htb.OPEN
 
     @property
     def classes(self) -> bpf.Map:
@@ -112,11 +117,16 @@ class LinkTree:
         return Refused(f"queueing on link {self.link} stays: kernel said {answer}") if answer.code else None
 
     def carry(self, rate: int) -> Refused | None:
-        """Another rate of the whole."""
-        if refused := self._ask(htb.trunk(self.link, rate)):
-            return refused
-        self.rate = rate
-        return None
+        """Another rate of the whole, and at once the program that goes with it."""
+        before, self.rate = self.rate, rate
+        fd = self._program(self._levels)
+        try:
+            refused = self._ask([htb.chooser(self.link, fd), *htb.trunk(self.link, rate)])
+        finally:
+            os.close(fd)
+        if refused:
+            self.rate = before
+        return refused
 
     def _take(self, present: Iterable[LinkQueue]) -> None:
         """What the kernel holds; classes without a name are what somebody was killed over, and go."""
@@ -213,8 +223,9 @@ class LinkTree:
         self._levels = levels
 
     def _program(self, levels: frozenset[int]) -> int:
-        system = htb.handle(htb.SYSTEM)
-        return bpf.load("j10ce_choose", classifier(levels, self._classes, self._names, system))
+        past = None if self.divides else htb.HANDLE
+        code = classifier(levels, self._classes, self._names, htb.handle(htb.SYSTEM), past)
+        return bpf.load("j10ce_choose", code)
 
     def _spelled(self, minor: int, wanted: HtbClass) -> NetlinkRequest:
         return htb.branch(self.link, minor, wanted.parent & 0xFFFF, wanted.rate, wanted.ceil, wanted.priority)

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import math
+from typing import Final
 
 from msgspec import Struct
+
+OPEN: Final = 1e12  # what a link of unknown capacity is queued for: ceilings hold, and nothing is divided
 
 
 class Link(Struct, frozen=True):
