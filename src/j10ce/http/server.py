@@ -87,6 +87,9 @@ async def listen(sock: socket.socket, handler: Handler) -> None:
     try:
         async with asyncio.TaskGroup() as group:
             while True:
+                if crowd.room.locked() and sock.family != socket.AF_UNIX:
+                    await _readable(sock)
+                    crowd.send_away()
                 await crowd.room.acquire()
                 peer = await _accept(sock)
                 if crowd.enter(peer):
@@ -117,6 +120,11 @@ class Crowd:
         self._of[uid] += 1
         return True
 
+    def send_away(self) -> None:
+        """Who came first: of TCP's peers nobody knows the user, and any one of them could take all the room."""
+        with suppress(OSError, StopIteration):
+            next(iter(self._peers)).shutdown(socket.SHUT_RDWR)
+
     def leave(self, peer: socket.socket, _: asyncio.Task[None]) -> None:
         self._of[self._peers.pop(peer)] -= 1
         peer.close()
@@ -128,7 +136,7 @@ class Crowd:
 
 
 def _uid(peer: socket.socket) -> int:
-    """Of a unix socket's peer; of TCP's nobody knows, so that those wait for each other."""
+    """Of a unix socket's peer; of TCP's nobody knows, so that those make room for each other."""
     if peer.family != socket.AF_UNIX:
         return UNKNOWN
     return int(CREDENTIALS.unpack(peer.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, CREDENTIALS.size))[1])

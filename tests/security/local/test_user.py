@@ -74,6 +74,7 @@ STARTERS = [
     pytest.param(["run", "--name", "x", "--", "true"], id="run"),
     pytest.param(["adopt", "--pid", "1"], id="adopt"),
     pytest.param(["up", "--listen", "127.0.0.1:{port}"], id="up"),
+    pytest.param(["prove", "--quick", "-y", "--rounds", "1", "--seconds", "1"], id="prove"),
 ]
 
 
@@ -109,7 +110,7 @@ def started(
         child.send_signal(signal.SIGINT)
     code = child.wait(PATIENCE_S)
     assert "could not start" not in log.read_text(), log.read_text()
-    assert (words[0], code) in {("run", 0), ("adopt", 5), ("up", 0)}, log.read_text()
+    assert (words[0], code) in {("run", 0), ("adopt", 5), ("up", 0), ("prove", 0)}, log.read_text()
 
 
 def test_plugins_are_not_taken_from_the_folder_or_the_environment_of_whoever_starts_an_agent(

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from j10ce.agent.ring.ring import Report
-from j10ce.errors import NotFound
+from j10ce.errors import NotFound, cut
 from j10ce.model.knob import Deed, Setting, TargetId
 from j10ce.model.plan import LadderView
 
@@ -35,7 +35,7 @@ def _next(ladder: LadderView) -> str:
 def explanation(report: Report, target: TargetId, deed: str) -> dict[str, Any]:
     """Whether something is to be done to a workload, by which trigger, and what is in the way. Raises NotFound."""
     if target not in report.snap.workloads:
-        raise NotFound(f"{target} is not on this machine")
+        raise NotFound(f"{cut(target)} is not on this machine")
     lines = [*_deeds(report, target, deed), *_places(report, target), *_objections(report, target, deed)]
     text = "\n".join([f"{target} {deed}", *(f"  {line}" for line in lines or ["nothing calls for it"])])
     return {"target": target, "deed": deed, "state": state(report, target), "reasons": lines, "text": text}

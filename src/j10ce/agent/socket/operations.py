@@ -26,7 +26,7 @@ from j10ce.agent.socket.left_limits import Limit
 from j10ce.agent.socket.shortfall import unarmed
 from j10ce.agent.socket.turns import Turns
 from j10ce.agent.socket.whereabouts import Whereabouts
-from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable
+from j10ce.errors import Conflict, Denied, Finding, Invalid, NotFound, QosError, Unreachable, cut
 from j10ce.kernel.process import Process, descendants
 from j10ce.model import kinds, knob
 from j10ce.model.kinds import Hold
@@ -244,7 +244,7 @@ class Operations:
     async def remove(self, namespace: str, name: str, caller: Caller, *, ended: bool) -> dict[str, Any]:
         target = knob.workload(namespace, name)
         if target not in self.local:
-            raise NotFound(f"there is no local workload {namespace}/{name}")
+            raise NotFound(f"there is no local workload {cut(namespace)}/{cut(name)}")
         owner = self.local.get(target).uid
         if not caller.administrator and caller.uid != owner:
             raise Denied(f"{namespace}/{name} was placed by uid {owner}")

@@ -14,7 +14,7 @@ from j10ce.agent.ring.runner import Stop
 from j10ce.agent.socket import answers
 from j10ce.agent.socket.admission import AdmitRequest, AdoptRequest, Caller
 from j10ce.agent.socket.operations import Operations
-from j10ce.errors import Finding, Invalid, NotFound, Unreachable
+from j10ce.errors import Finding, Invalid, NotFound, Unreachable, cut
 from j10ce.http import server
 from j10ce.http.server import Request, Response
 from j10ce.model import schema
@@ -98,7 +98,7 @@ async def workload(ctx: Context, request: Request, caller: Caller, namespace: st
     for one in await ctx.operations.workloads():
         if (one.metadata.namespace, one.metadata.name) == (namespace, name):
             return one
-    raise NotFound(f"there is no workload {namespace}/{name} on this host")
+    raise NotFound(f"there is no workload {cut(namespace)}/{cut(name)} on this host")
 
 
 async def admit(ctx: Context, request: Request, caller: Caller) -> object:
@@ -222,8 +222,8 @@ def find(method: str, path: str) -> tuple[Route | Response, dict[str, str]]:
             return route, arguments
         allowed.append(route.method)
     if allowed:
-        return server.refuse(405, f"{path} takes {', '.join(allowed)}"), {}
-    return server.refuse(404, f"there is no {path}; GET /v1 lists the routes"), {}
+        return server.refuse(405, f"{cut(path)} takes {', '.join(allowed)}"), {}
+    return server.refuse(404, f"there is no {cut(path)}; GET /v1 lists the routes"), {}
 
 
 def _match(pattern: str, path: str) -> dict[str, str] | None:
