@@ -7,6 +7,7 @@ profiles of ours; a verdict with figures goes out, and nothing of it stays on th
     scenarios    is the table of what can be proved, and of the arms
     measure      is one arm in one round
     layouts/     puts the processes of an arm where they belong
+    stages/      is what a scenario is played on beside CPUs: a link, a disk, a box of memory
     crowd/       is their processes: the load, and who competes with it
     scratch      knows what a run leaves on the machine while it lasts
     janitor      takes it away, however the run ended

@@ -22,6 +22,7 @@ from j10ce.host.mounts import Hierarchies
 
 PATIENCE_S: Final = 20.0
 STEP_S: Final = 0.02
+MORE: Final = ("_besteffort", "-pods", "-box", ".slice", "_besteffort.slice")  # beside the agent's own tree
 
 
 class Places(NamedTuple):
@@ -76,7 +77,7 @@ def _groups(top: str) -> Iterator[Path]:
     mounts = Hierarchies.discover()
     places = {mount.path for mount in (*mounts.by_controller.values(), mounts.unified) if mount}
     for place in places:
-        for name in (top, *(f"{top}{more}" for more in ("_besteffort", "-pods", ".slice", "_besteffort.slice"))):
+        for name in (top, *(f"{top}{more}" for more in MORE)):
             if (group := Path(place, name)).is_dir():
                 yield group
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Final, NamedTuple
 
+from msgspec.structs import replace
+
 from j10ce.bench import machine
 from j10ce.bench.crowd.gated import Gated
 from j10ce.bench.crowd.service import DENIED, PAIR
@@ -29,6 +31,17 @@ Live = Callable[[int, Sequence[float]], None]  # a second that is over, and its 
 Meter = Callable[[], tuple[float, float]]  # of our agent: CPU seconds so far, MiB
 
 
+class Places(NamedTuple):
+    """Where requests go, and what antagonists do."""
+
+    service: str = ""
+    antagonists: str = ""
+    used_s: Callable[[], float] | None = None  # of what is divided, where that is not CPUs
+
+
+NOWHERE: Final = Places()
+
+
 class Look(NamedTuple):
     """CPU seconds so far."""
 
@@ -36,23 +49,33 @@ class Look(NamedTuple):
     antagonists: float
     agent: float
     service: float
+    at: float  # the clock
+    used: float  # seconds that what is divided was in use
 
 
-def measure(arm: Arm, load: Load, layout: Seating, seed: int, live: Live, meter: Meter | None = None) -> Taken:
+def measure(
+    arm: Arm, load: Load, layout: Seating, seed: int, live: Live, meter: Meter | None = None, places: Places = NOWHERE
+) -> Taken:
     """Raises Unsupported where this machine cannot run the arm."""
     fd = os.memfd_create("latencies")
-    with open(fd, "r+b", buffering=0) as table, _gathered(arm, load, fd, seed) as (service, antagonists, crowd):
+    gathered = _gathered(arm, load, places, fd, seed)
+    with open(fd, "r+b", buffering=0) as table, gathered as (service, antagonists, crowd):
         with layout.around(crowd) as attended:
             antagonists.go()
             time.sleep(SETTLE_S)
-            before = _look(crowd, meter)
+            before = _look(crowd, meter, places)
             started = machine.cpu_s([service.pid])
             service.go()
             code = _attend(service, load, attended, lambda: read(table.fileno()), live)
-            after = _look(crowd, meter)
+            after = _look(crowd, meter, places)
             _refuse_failed(service, code)
             mib = meter()[1] if meter else None
-            result = _taken(read(table.fileno()), load, _between(before, after), started, mib)
+            spent = _between(before, after)
+            taken = _taken(read(table.fileno()), load, spent, started)
+            divided = spent.used / spent.at if places.used_s else taken.filled
+            result = replace(
+                taken, filled=divided, cost=taken.cost if meter else None, mib=mib, refaults=attended.refaults()
+            )
             service.end()
             antagonists.end()
             _until_gone(crowd)
@@ -60,14 +83,17 @@ def measure(arm: Arm, load: Load, layout: Seating, seed: int, live: Live, meter:
 
 
 @contextmanager
-def _gathered(arm: Arm, load: Load, fd: int, seed: int) -> Iterator[tuple[Gated, Gated, Crowd]]:
+def _gathered(arm: Arm, load: Load, places: Places, fd: int, seed: int) -> Iterator[tuple[Gated, Gated, Crowd]]:
     """All of them ready at their gates; none is left afterwards."""
-    os.ftruncate(fd, round(load.rate * load.seconds * SPARE + 1000) * PAIR)
+    seconds = load.seconds + load.warm
+    os.ftruncate(fd, round(load.rate * seconds * SPARE + 1000) * PAIR)
     least = load.rate if load.least_rate is None else load.least_rate
-    asked = (fd, load.rate, least, load.seconds, load.workers, load.cpu_us, seed, arm.priority)
-    with Gated("j10ce.bench.crowd.service", *asked, pass_fds=(fd,)) as service:
+    does = load.workers, load.work, places.service, load.cpu_us
+    with Gated(
+        "j10ce.bench.crowd.service", fd, load.rate, least, seconds, *does, seed, arm.priority, pass_fds=(fd,)
+    ) as service:
         count = load.antagonists if arm.beside else 0
-        with Gated("j10ce.bench.crowd.antagonist", load.antagonist, count) as antagonists:
+        with Gated("j10ce.bench.crowd.antagonist", load.antagonist, count, places.antagonists) as antagonists:
             service.ready()
             yield service, antagonists, Crowd(service.pid, [int(pid) for pid in antagonists.ready()], load.strangers)
 
@@ -79,11 +105,12 @@ def _until_gone(crowd: Crowd) -> None:
         time.sleep(0.01)
 
 
-def _look(crowd: Crowd, meter: Meter | None) -> Look:
+def _look(crowd: Crowd, meter: Meter | None, places: Places) -> Look:
     """The service's own is known once it has ended, and so have its workers."""
     ended = resource.getrusage(resource.RUSAGE_CHILDREN)
     agent = meter()[0] if meter else 0.0
-    return Look(machine.spent(), machine.cpu_s(crowd.antagonists), agent, ended.ru_utime + ended.ru_stime)
+    own, used = ended.ru_utime + ended.ru_stime, places.used_s() if places.used_s else 0.0
+    return Look(machine.spent(), machine.cpu_s(crowd.antagonists), agent, own, time.monotonic(), used)
 
 
 def read(fd: int) -> list[tuple[float, float]]:
@@ -98,11 +125,12 @@ def _attend(
     began, shown = time.monotonic(), 0
     while (code := service.wait(LOOK_S)) is None:
         passed = time.monotonic() - began
-        if passed > load.seconds + DRAIN_S:
+        if passed > load.warm + load.seconds + DRAIN_S:
             return None
-        if int(passed) > shown and shown < load.seconds:
+        if int(passed) > shown and shown < load.warm + load.seconds:
             attended.tend()
-            live(shown, [took for due, took in look() if took and int(due) == shown])
+            if shown >= load.warm:
+                live(shown - load.warm, [took for due, took in look() if took and int(due) == shown])
             shown += 1
     return code
 
@@ -120,17 +148,18 @@ def _between(before: Look, after: Look) -> Look:
     return Look(machine.Spent(busy, idle), *others)
 
 
-def _taken(table: list[tuple[float, float]], load: Load, used: Look, started: float, mib: float | None) -> Taken:
+def _taken(table: list[tuple[float, float]], load: Load, used: Look, started: float) -> Taken:
     """`started`: what the service had used before its first request."""
     busy, idle = used.machine
     total, own = busy + idle, used.service - started
-    waited = [(due, took or load.seconds + DRAIN_S - due) for due, took in table]
+    counted = [(due - load.warm, took) for due, took in table if due >= load.warm]
+    waited = [(due, took or load.seconds + DRAIN_S - due) for due, took in counted]
     return Taken(
         seconds=by_second(waited, load.seconds),
         busy=busy / total,
         filled=used.antagonists / (used.antagonists + idle) if used.antagonists else None,
         others=max(busy - used.antagonists - used.agent - own, 0.0) / total,
-        cost=used.agent * (os.cpu_count() or 1) / total if mib is not None else None,
-        mib=mib,
-        unserved=sum(not took for _, took in table),
+        cost=used.agent * (os.cpu_count() or 1) / total,
+        unserved=sum(not took for _, took in counted),
+        served=sum(0 < took < load.seconds - due for due, took in counted) / load.seconds,
     )

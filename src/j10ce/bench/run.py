@@ -3,21 +3,35 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from typing import NamedTuple, Protocol
+from contextlib import nullcontext
+from typing import Final, NamedTuple, Protocol
 
 from j10ce.bench import machine
+from j10ce.bench.layouts.boxed import Boxed
 from j10ce.bench.layouts.layout import AsTheyAre, Attended, Crowd, Seating
 from j10ce.bench.layouts.ours import Connect, OwnAgent, UnderProfile, cost
 from j10ce.bench.layouts.pods import KubePods, MadeGroups
 from j10ce.bench.layouts.suppressed import Suppressing
-from j10ce.bench.measure import measure
+from j10ce.bench.measure import Places, measure
 from j10ce.bench.scenarios import Contest
 from j10ce.bench.scratch import Scratch, Tidied
+from j10ce.bench.stages.box import box
+from j10ce.bench.stages.disk import disk
+from j10ce.bench.stages.link import linked
+from j10ce.bench.stages.redis import driven
+from j10ce.bench.stages.stage import Scene, Staging
 from j10ce.bench.taken import ALONE, Arm, Missing, Taken
 from j10ce.bench.verdict import Proof, judge
 from j10ce.errors import QosError
 from j10ce.policy.profiles import builtin
+
+STAGES: Final[Mapping[str, Staging]] = {
+    "": lambda scratch: nullcontext(Scene()),
+    "link": linked,
+    "disk": disk,
+    "box": box,
+    "redis": driven,
+}
 
 
 class Audience(Protocol):
@@ -44,16 +58,19 @@ def run(scenario: Contest, rounds: int, seconds: float, audience: Audience, conn
     """Raises QosError where the service cannot be measured at all."""
     load = scenario.load(machine.cpus(), seconds)
     taken: dict[str, list[Taken]] = {}
+    staging = STAGES[scenario.stage]
     missing = {arm.name: why for arm in scenario.arms if (why := unavailable(arm))}
     ahead = [turn for turn in turns(scenario, rounds) if turn.arm.name not in missing]
-    with Tidied() as scratch, _layouts(scratch, connect, scenario) as layouts:
+    with Tidied() as scratch, staging(scratch) as stage:
+        layouts = Layouts(scratch, connect, scenario, stage)
+        places = Places(stage.service, stage.antagonists, stage.used_s)
         for n, (arm, number) in enumerate(ahead):
             if arm.name in missing:
                 continue
             audience.begin(arm, n, len(ahead))
-            layout, meter = layouts(arm)
+            layout, meter = layouts.of(arm)
             try:
-                one = measure(arm, load, layout, number, lambda *s, arm=arm: audience.second(arm, *s), meter)
+                one = measure(arm, load, layout, number, lambda *s, arm=arm: audience.second(arm, *s), meter, places)
             except QosError as e:
                 if arm.name == ALONE or arm.name in taken:
                     raise
@@ -78,24 +95,35 @@ def unavailable(arm: Arm) -> str:
 Meter = Callable[[], tuple[float, float]] | None
 
 
-@contextmanager
-def _layouts(scratch: Scratch, connect: Connect, scenario: Contest) -> Iterator[Callable[[Arm], tuple[Seating, Meter]]]:
+class Layouts:
     """The layout of each arm, and how our cost is read where there is one."""
-    cpus = machine.cpus()
-    agent = OwnAgent(scratch, connect)
-    floor = scenario.floor * cpus
 
-    def suppressing(groups: MadeGroups, besteffort: str, crowd: Crowd) -> Attended:
-        return Suppressing(groups, besteffort, crowd, scenario.peak * cpus)
+    def __init__(self, scratch: Scratch, connect: Connect, scenario: Contest, stage: Scene) -> None:
+        self._scratch, self._stage = scratch, stage
+        self._agent = OwnAgent(scratch, connect, stage.strategy)
+        self._cpus, self._peak = machine.cpus(), scenario.peak * machine.cpus()
+        self._floor = scenario.floor * self._cpus
 
-    others: Mapping[str, Seating] = {
-        "kubernetes": KubePods(scratch.pods, cpus, floor),
-        "koordinator": KubePods(scratch.pods, cpus, floor, suppressing),
-    }
+    def of(self, arm: Arm) -> tuple[Seating, Meter]:
+        ours = arm.role == "ours"
+        return self._boxed(arm, ours=ours) if self._stage.limit else self._seating(arm, ours=ours), (
+            (lambda: cost(self._agent)) if ours else None
+        )
 
-    def chosen(arm: Arm) -> tuple[Seating, Meter]:
-        if arm.role == "ours":
-            return UnderProfile(agent, arm.name, floor), lambda: cost(agent)
-        return others.get(arm.name, AsTheyAre()), None
+    def _boxed(self, arm: Arm, *, ours: bool) -> Seating:
+        agent = self._agent if ours else None
+        return Boxed(self._scratch.box, self._stage.limit, agent, arm.name, self._stage.promised)
 
-    yield chosen
+    def _seating(self, arm: Arm, *, ours: bool) -> Seating:
+        if ours:
+            return UnderProfile(self._agent, arm.name, self._floor, self._stage.promised)
+        match arm.name:
+            case "kubernetes":
+                return KubePods(self._scratch.pods, self._cpus, self._floor)
+            case "koordinator":
+                return KubePods(self._scratch.pods, self._cpus, self._floor, self._suppressing)
+            case _:
+                return AsTheyAre()
+
+    def _suppressing(self, groups: MadeGroups, besteffort: str, crowd: Crowd) -> Attended:
+        return Suppressing(groups, besteffort, crowd, self._peak)

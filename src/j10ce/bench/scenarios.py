@@ -13,7 +13,10 @@ from j10ce.bench.taken import ALONE, Arm, Load
 UTILISATION: Final = 0.60  # of the machine, that the service needs
 FLOOR: Final = 0.70  # of the machine, that it is promised
 CPU_US: Final = 400
+_LITTLE: Final = 0.10  # of the machine, where requests do other things than compute
 PER_CPU: Final = 4  # workers, and antagonists
+REDIS: Final = "redis"
+REDIS_RATE: Final = 2500.0  # a redis-server has one thread: these need half of its CPU
 NO_QOS: Final = "no QoS"
 LS: Final = "ls"
 
@@ -29,6 +32,9 @@ ARMS: Final = (
 )
 
 
+_BARE: Final = ("koordinator", "ceiling")  # these divide CPU time alone
+_DIVIDED: Final = tuple(arm for arm in ARMS if arm.name not in _BARE)
+_BOXED: Final = tuple(arm for arm in ARMS if arm.name in (ALONE, NO_QOS, LS))
 _NO_LAW: Final = tuple(arm for arm in ARMS if arm.name != "koordinator")  # it limits only what it manages
 
 
@@ -45,17 +51,24 @@ class Contest(Struct, frozen=True):
     least: float | None = None  # at the beginning and at the end of a day
     floor: float = FLOOR  # of the machine, that it is promised
     strangers: bool = False  # antagonists that nobody manages
+    stage: str = ""  # what it is played on, beside CPUs
+    work: str = "cpu"  # what a request does
+    rate: float | None = None  # requests a second; absent: by CPU time
+    warm: int = 0  # seconds at the beginning of a turn that do not count
 
     def load(self, cpus: int, seconds: float) -> Load:
+        rate = self.rate or cpus * self.peak * 1e6 / CPU_US
         return Load(
-            rate=cpus * self.peak * 1e6 / CPU_US,
-            least_rate=None if self.least is None else cpus * self.least * 1e6 / CPU_US,
+            rate=rate,
+            least_rate=None if self.least is None else rate * self.least / self.peak,
             seconds=seconds,
             workers=PER_CPU * cpus,
             cpu_us=CPU_US,
             antagonist=self.antagonist,
             antagonists=PER_CPU * cpus,
             strangers=self.strangers,
+            work=self.work,
+            warm=self.warm,
         )
 
 
@@ -68,8 +81,25 @@ _ALL: Final = (
         "diurnal", "a day: load from 20 % to 90 % of the machine and back, beside spinners", "spinner",
         rounds=1, seconds=20.0, peak=0.90, least=0.20, floor=0.90,
     ),
+    Contest(
+        "network", "small requests to a peer, beside processes that send all they can on the same link", "sender",
+        _DIVIDED, peak=_LITTLE, floor=_LITTLE, stage="link", work="rpc", rate=500.0, warm=2,
+    ),
+    Contest(
+        "disk", "reads anywhere on a disk, beside processes that write all they can on it", "writer",
+        _DIVIDED, peak=_LITTLE, floor=_LITTLE, stage="disk", work="read", rate=500.0, warm=3,
+    ),
+    Contest(
+        "memory", "a working set in a box of memory, beside processes that read more than it holds", "eater",
+        _BOXED, peak=_LITTLE, floor=_LITTLE, stage="box", work="pages", rate=2000.0, warm=2,
+    ),
 )  # fmt: skip
 SCENARIOS: Final[Mapping[str, Contest]] = {scenario.name: scenario for scenario in _ALL}
+
+
+def with_redis(scenario: Contest) -> Contest:
+    """The same with a real server, where requests are work for a CPU."""
+    return replace(scenario, stage=REDIS, work=REDIS, rate=REDIS_RATE)
 
 
 def quick(scenario: Contest) -> Contest:

@@ -32,8 +32,12 @@ class Scratch:
     """The names of one run's places."""
 
     def __init__(self, folder: Path) -> None:
-        self.folder, self.run = folder, folder / "run"
+        self.folder, self.run, self.state = folder, folder / "run", folder / "state"
         self.top = f"{TOP}{folder.name}"
+
+    @property
+    def box(self) -> str:
+        return f"{self.top}-box"
 
     @property
     def pods(self) -> str:
@@ -41,7 +45,7 @@ class Scratch:
 
     def environ(self) -> dict[str, str]:
         """What makes an agent one of this run alone."""
-        folders = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.folder / "state"}
+        folders = {"J10CE_RUN_DIR": self.run, "J10CE_STATE_DIR": self.state}
         folders |= {"J10CE_CONFIG_DIR": self.folder / "etc"}
         return {name: str(path) for name, path in folders.items()} | {"J10CE_TOP": self.top}
 

@@ -22,6 +22,8 @@ class Load(Struct, frozen=True, kw_only=True):
     antagonist: str
     antagonists: int
     strangers: bool = False  # nobody manages them
+    work: str = "cpu"  # what a request does
+    warm: int = 0  # seconds at the beginning of a turn that do not count
 
     @property
     def demand(self) -> float:
@@ -49,6 +51,8 @@ class Taken(Struct, frozen=True, kw_only=True):
     cost: float | None = None  # CPUs that our agent used
     mib: float | None = None  # memory of our agent
     unserved: int = 0  # requests that were given up
+    served: float = 0.0  # a second
+    refaults: int | None = None  # pages that the service had to read again
 
 
 class Missing(Struct, frozen=True):

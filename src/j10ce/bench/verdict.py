@@ -38,6 +38,8 @@ class Figures(Struct, frozen=True, kw_only=True, rename="camel"):
     cost_cpus: float | None = None
     cost_mib: float | None = None
     unserved: int = 0
+    served: float = 0.0  # requests a second, in time
+    refaults: float | None = None  # of a round
 
 
 class Proof(Struct, frozen=True, kw_only=True, rename="camel"):
@@ -79,6 +81,7 @@ def _line(arm: Arm, taken: Sequence[Taken], alone: Sequence[Sequence[Sequence[fl
         busy=statistics.median(t.busy for t in taken),
         filled=_median([t.filled for t in taken]), cost_cpus=_median([t.cost for t in taken]),
         cost_mib=_median([t.mib for t in taken]), unserved=sum(t.unserved for t in taken),
+        served=statistics.median(t.served for t in taken), refaults=_median([t.refaults for t in taken]),
     )  # fmt: skip
 
 

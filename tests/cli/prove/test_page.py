@@ -10,8 +10,11 @@ from pathlib import Path
 
 import pytest
 
+from j10ce.bench.crowd import redis
 from j10ce.bench.scenarios import ARMS, SCENARIOS
 from j10ce.bench.scratch import PLACE
+from j10ce.cli.prove.prove import ALL
+from j10ce.cli.prove.prove import SCENARIOS as CHOICES
 from tests.docs.pages import CLONE, blocks, commands
 
 PAGE = "docs/prove.md"
@@ -24,6 +27,8 @@ TYPED = [line for block in blocks() if block.page == PAGE for line in commands(b
 @pytest.mark.timeout(900)
 @pytest.mark.parametrize("line", TYPED)
 def test_a_command_of_the_page_measures_and_writes(line: str, tmp_path: Path) -> None:
+    if "redis" in line and redis.program() is None:
+        pytest.skip(f"Unsupported: {redis.PROGRAM} is not installed")
     words = [sys.executable, "-m", "j10ce.cli.main", *shlex.split(line)[1:], *SHORT]
     environ = {**os.environ, "PYTHONPATH": str(CLONE / "src"), PLACE: str(tmp_path / "runs")}
     ended = subprocess.run(words, cwd=tmp_path, env=environ, capture_output=True, text=True, check=False)
@@ -34,4 +39,5 @@ def test_a_command_of_the_page_measures_and_writes(line: str, tmp_path: Path) ->
 def test_the_page_names_every_scenario_and_every_arm() -> None:
     text = (CLONE / PAGE).read_text()
     assert [name for name in SCENARIOS if f"`{name}`" not in text] == []
+    assert {*SCENARIOS, ALL} == {*CHOICES}
     assert [arm.name for arm in ARMS if arm.name not in text] == []

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 from contextlib import suppress
@@ -15,6 +16,7 @@ import pytest
 
 from j10ce.bench.scenarios import ARMS
 from j10ce.bench.scratch import PLACE, TOP
+from j10ce.bench.stages.link import NEAR, ON
 from j10ce.host.mounts import Hierarchies
 from tests.cli.session import AS_NOBODY, Session, eventually
 
@@ -101,19 +103,21 @@ def test_every_arm_has_figures_or_says_why_not(cli: Session, tmp_path: Path, run
 
 
 @host
+@pytest.mark.parametrize("scenario", ["cpu", "network", "disk"])
 @pytest.mark.parametrize("stop", [signal.SIGINT, signal.SIGKILL], ids=["ctrl-c", "kill -9"])
 def test_nothing_stays_of_a_run_that_is_stopped_at_any_second(
-    cli: Session, tmp_path: Path, runs: Path, stop: int
+    cli: Session, tmp_path: Path, runs: Path, stop: int, scenario: str
 ) -> None:
-    chance = random.Random(stop)
+    chance = random.Random(f"{stop} {scenario}")
     for _ in range(2):
-        run = cli.start(*SHORTEST, "--output", str(tmp_path), start_new_session=True)
+        run = cli.start(*SHORTEST, scenario, "--output", str(tmp_path), start_new_session=True)
         assert eventually(lambda: named(runs, "janitor") or run.poll() is not None)  # noqa: B023
         assert not eventually(lambda: run.poll() is not None, chance.uniform(0.0, 8.0)) or run.returncode == 0  # noqa: B023
         os.killpg(run.pid, stop) if stop == signal.SIGINT else run.send_signal(stop)
         run.wait(LONG_S)
         assert eventually(lambda: not left(cli, runs), LONG_S), left(cli, runs)
     assert not list(tmp_path.glob("prove*"))
+    assert not {NEAR, ON} & {name for _, name in socket.if_nameindex()}
 
 
 @host

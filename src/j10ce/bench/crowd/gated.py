@@ -45,9 +45,9 @@ class Gated:
             raise QosError(f"the {self.name} did not start: {self.last_words() or f'silent for {READY_S:g} s'}")
         return words[1:]
 
-    def go(self) -> None:
+    def go(self, words: str = "go") -> None:
         pipe = _of(self._process.stdin)
-        pipe.write(b"go\n")
+        pipe.write(f"{words}\n".encode())
         pipe.flush()
 
     def wait(self, seconds: float) -> int | None:

@@ -6,4 +6,5 @@ Processes that wait come in; they are in their cgroups while the block lasts, an
     pods         is the cgroups of kubelet, with its CPU shares
     suppressed   is those with Koordinator's law: a quota for best effort that follows what the others leave
     ours         is an agent of its own, and workloads of a profile
+    boxed        is a cgroup with a limit of memory, whose children that agent adopts
 """

@@ -25,6 +25,9 @@ class Attended(Protocol):
     def tend(self) -> None:
         """About once a second."""
 
+    def refaults(self) -> int | None:
+        """Pages that the service has read again so far; None where nobody counts them."""
+
 
 class Seating(Protocol):
     """Puts the processes of a measurement where they belong; on leaving, nothing of it is left but the processes."""
@@ -35,6 +38,9 @@ class Seating(Protocol):
 class Untended:
     def tend(self) -> None:
         """Nothing goes on."""
+
+    def refaults(self) -> int | None:
+        return None
 
 
 class AsTheyAre:

@@ -22,19 +22,20 @@ SHARES_PER_CPU: Final = 1024
 class MadeGroups:
     """Cgroups below one of our own; they go with their last process."""
 
-    def __init__(self, top: str) -> None:
+    def __init__(self, top: str, controller: str = "cpu") -> None:
         hierarchies = Hierarchies.discover()
         self._tree, self._files = PlainTree(hierarchies, top), CgroupFiles(hierarchies)
-        self._unified = hierarchies.version("cpu") == 2
+        self._controller = controller if hierarchies.version(controller) == 2 else ""
         self._made: list[str] = []
 
-    def make(self, path: str, shares: float) -> str:
+    def make(self, path: str, shares: float | None = None) -> str:
         at = Handle(path)
         _insist(self._tree.make(_target(path), at))
         self._made.append(path)
-        if self._unified and (above := path.rpartition("/")[0]):
-            _insist(self._tree.enable(_target(above), frozenset({"cpu"})))
-        self.set(path, "cpu.weight", shares)
+        if self._controller and (above := path.rpartition("/")[0]):
+            _insist(self._tree.enable(_target(above), frozenset({self._controller})))
+        if shares is not None:
+            self.set(path, "cpu.weight", shares)
         return path
 
     def set(self, path: str, knob: str, value: float) -> None:

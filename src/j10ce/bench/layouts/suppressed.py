@@ -13,7 +13,7 @@ import time
 from typing import Final
 
 from j10ce.bench import machine
-from j10ce.bench.layouts.layout import Attended, Crowd
+from j10ce.bench.layouts.layout import Attended, Crowd, Untended
 from j10ce.bench.layouts.pods import MadeGroups
 
 THRESHOLD: Final = 0.65
@@ -32,7 +32,7 @@ def quota_s(capacity: float, used: float, before_s: float) -> float:
     return min(wanted, before_s + capacity * PERIOD_S * FASTEST_GROWTH)
 
 
-class Suppressing:
+class Suppressing(Untended):
     """Starts where the law had arrived, had it watched the service before."""
 
     def __init__(self, groups: MadeGroups, besteffort: str, crowd: Crowd, usual: float) -> None:

@@ -7,7 +7,7 @@ from html import escape
 from typing import Final
 
 from j10ce.bench.report.picture import pictured
-from j10ce.bench.report.words import COLUMNS, cells, sentences
+from j10ce.bench.report.words import asked, sentences, table
 from j10ce.bench.verdict import Proof
 
 STYLE: Final = (
@@ -33,16 +33,17 @@ def _section(verdict: Proof) -> Iterator[str]:
     yield from (f"<p>{escape(sentence)}</p>" for sentence in sentences(verdict))
     yield pictured(verdict)
     yield "<div><table>"
-    yield _row("th", COLUMNS)
-    yield from (_row("td", cells(line)) for line in verdict.lines)
+    heads, *rows = table(verdict.lines)
+    yield _row("th", heads)
+    yield from (_row("td", row) for row in rows)
     yield "</table></div>"
     yield (
-        f"<p>{load.rate:.0f} requests a second, {load.cpu_us} µs of CPU time each, due at random instants whether or "
+        f"<p>{load.rate:.0f} requests a second, {asked(load)}, due at random instants whether or "
         "not the ones before are done; a latency counts from the instant at which the request was due. "
         f"{load.workers} workers. Figures are medians of {verdict.rounds} rounds of {load.seconds:g} s in turns; "
         "in brackets is where 90 % of redrawn rounds and seconds lie. Isolation: p99 of a usual second alone ÷ p99 of "
         "the second, mean and worst hundredth. s > SLO: seconds with p99 above 1.2 × the worst second alone. "
-        "BE ÷ free: CPU time of the antagonists ÷ what nobody else used.</p>"
+        "BE ÷ free: CPU time of the antagonists ÷ what nobody else used; of a link or disk how much was used.</p>"
     )
     yield "<dl>"
     yield from (f"<dt>{escape(line.arm)}</dt><dd>{escape(line.means)}</dd>" for line in verdict.lines)

@@ -7,7 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from j10ce.bench.report.words import COLUMNS, cells, ms, sentences
+from j10ce.bench.report.words import ms, sentences, table
 from j10ce.bench.verdict import Proof
 
 LEAST_WIDTH: Final = 40
@@ -46,15 +46,15 @@ def bar(value: float, among: Sequence[float], width: int) -> str:
 
 
 def figures(verdict: Proof, columns: int) -> Iterator[str]:
-    rows = [cells(line) for line in verdict.lines]
-    widths = [max(len(row[n]) for row in (COLUMNS, *rows)) for n in range(len(COLUMNS))]
+    heads, *rows = table(verdict.lines)
+    widths = [max(len(row[n]) for row in (heads, *rows)) for n in range(len(heads))]
     if sum(widths) + 2 * (len(widths) - 1) <= columns:
-        for row in (COLUMNS, *rows):
+        for row in (heads, *rows):
             yield "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip()
         return
     for row in rows:
         yield row[0]
-        words = (f"{name} {cell}" for name, cell in zip(COLUMNS[1:], row[1:], strict=True) if cell)
+        words = (f"{name} {cell}" for name, cell in zip(heads[1:], row[1:], strict=True) if cell)
         yield from _joined(list(words), columns)
 
 

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final
 
 from j10ce.bench.figures import Interval
 from j10ce.bench.scenarios import LS, NO_QOS
+from j10ce.bench.taken import Load
 from j10ce.bench.verdict import Figures, Proof
 
 
@@ -51,16 +53,36 @@ COLUMNS = (
     "busy",
     "BE ÷ free",
     "our cost",
+    "refaults",
 )
+ASKED: Final[Mapping[str, str]] = {
+    "rpc": "each asks a peer for 100 bytes",
+    "read": "each reads a block of a disk",
+    "pages": "each reads 16 pages of a working set",
+    "redis": "each asks a redis-server for a list",
+}
+
+
+def asked(load: Load) -> str:
+    """What a request is."""
+    return ASKED.get(load.work, f"{load.cpu_us} µs of CPU time each")
 
 
 def cells(line: Figures) -> tuple[str, ...]:
     cost = "" if line.cost_cpus is None else f"{line.cost_cpus:.1%} of a CPU, {line.cost_mib or 0:.0f} MiB"
     slo = "" if line.above_slo is None else "{} of {}".format(*line.above_slo)
+    again = "" if line.refaults is None else f"{line.refaults:,}"
     return (
         line.arm, ms(line.p50), ms(line.p99), ms(line.p999), times(line.ratio) if line.ratio else "",
-        share(line.isolation_mean), share(line.isolation_worst), slo, share(line.busy), share(line.filled), cost,
+        share(line.isolation_mean), share(line.isolation_worst), slo, share(line.busy), share(line.filled), cost, again,
     )  # fmt: skip
+
+
+def table(lines: Sequence[Figures]) -> list[tuple[str, ...]]:
+    """The headings, then a row for each arm; without what nobody has."""
+    rows = [COLUMNS, *map(cells, lines)]
+    kept = [n for n in range(len(COLUMNS)) if any(row[n] for row in rows[1:])]
+    return [tuple(row[n] for n in kept) for row in rows]
 
 
 def share(value: float | None) -> str:
