@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from j10ce.adapters.kubernetes_workload import cgroup_uid, critical, in_use, workload
 from j10ce.model.kube.native import decode_native
-from j10ce.model.kube.pod import Pod
+from j10ce.model.kube.pod import Pod, PodIp
 from j10ce.model.workload import Ceiling, Handle, Reclaimable, Workload
 from j10ce.testing import build
 
@@ -98,7 +98,10 @@ def test_the_priority_of_a_pod_is_known_and_none_is_not_zero() -> None:
 
 @pytest.mark.parametrize(("spec", "own"), [({}, True), ({"hostNetwork": False}, True), ({"hostNetwork": True}, False)])
 def test_a_pod_has_a_network_of_its_own_unless_it_is_in_the_hosts(spec: dict[str, bool], own: bool) -> None:
-    assert made(pod(container(), **spec)).own_network is own
+    shown = pod(container(), **spec)
+    shown = replace(shown, status=replace(shown.status, pod_ips=(PodIp(ip="10.0.0.7"), PodIp(ip="fd00::7"))))
+    assert made(shown).own_network is own
+    assert made(shown).addresses == (("10.0.0.7", "fd00::7") if own else ())
 
 
 def test_a_container_without_a_limit_leaves_the_pod_without_one() -> None:

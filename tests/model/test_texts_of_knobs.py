@@ -68,6 +68,7 @@ def test_a_setting_is_read_back_from_its_name(setting: tuple[str, str]) -> None:
         ("io.cost.qos", "enable=1 ctrl=user rpct=95.00", "enable=1 ctrl=user rpct=95.00"),
         ("net.share", "share/shop/db", "share/shop/db"),
         ("net.share", NO_TEXT, ""),
+        ("net.door", "veth1a2b3c4d", "veth1a2b3c4d"),
     ],
 )
 def test_rates_and_texts_of_links_and_disks_are_read(knob: str, text: str, value: float | str) -> None:
@@ -84,6 +85,7 @@ def test_rates_and_texts_of_links_and_disks_are_read(knob: str, text: str, value
         ("net.egress.ceil", "1kbit", "takes 8000 to max, in bits/s"),
         ("net.egress.priority", "8", "takes 0 to 7"),
         ("net.share", "shop/db", "takes share/NAMESPACE/NAME"),
+        ("net.door", "share/shop/db", "takes the name of a link"),
         ("io.cost.model", "ctrl=user; rm -rf", "takes key=value pairs"),
     ],
 )

@@ -45,6 +45,7 @@ def workload(pod: Pod, namespace_labels: Mapping[str, str], handle: Handle, insi
         leaving=meta.deletion_timestamp is not None,
         resizing=asked,
         own_network=not pod.spec.host_network,
+        addresses=() if pod.spec.host_network else tuple(each.ip for each in pod.status.pod_ips),
     )
 
 

@@ -206,7 +206,7 @@ def _layout(hierarchies: Hierarchies, files: Files, owned: TreeOwner) -> Layout:
 def _observer(
     facts: NodeFacts, hierarchies: Hierarchies, files: Files, layout: Layout, settings: AgentConfig
 ) -> Observer:
-    tree, closely, table = GroupTree(layout, Siblings(hierarchies)), Closely(), links.table()
+    tree, closely, table = GroupTree(layout, Siblings(hierarchies)), Closely(), links.table(ends=True)
     watch = _disks(hierarchies, Calibrations(Path(settings.state_dir)))
     every: list[Sensor] = [
         NodeSensor(files, hierarchies),

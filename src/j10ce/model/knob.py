@@ -46,6 +46,7 @@ GROUP_TEXT: Final = 100  # characters of it that are kept
 # A knob, and its instance if any, which may stand before the last word: `io.max[8:0].rbps`.
 SPELLED: Final = re.compile(r"([a-z0-9_.]{1,64})(?:\[([A-Za-z0-9_.:@-]{1,64})\](\.[a-z0-9_]{1,32})?)?")
 COST_TEXT: Final = re.compile(r"[a-z]{1,16}=[a-z0-9.]{1,24}(?: [a-z]{1,16}=[a-z0-9.]{1,24}){0,15}")  # of io.cost.*
+LINK_TEXT: Final = re.compile(r"[A-Za-z0-9_.:@-]{1,15}")
 SHARE_TEXT: Final = re.compile(r"share/[a-z0-9.-]{1,63}/[a-z0-9.-]{1,253}")
 
 
@@ -218,11 +219,12 @@ def parse_value(knob: str, text: str) -> Value:
     return value
 
 
+_FORMS: Final = {"net.share": (SHARE_TEXT, "share/NAMESPACE/NAME"), "net.door": (LINK_TEXT, "the name of a link")}
+
+
 def _text(knob: str, text: str) -> str:
     if KNOBS[knob].on in ("disk", TRAFFIC):
-        form, what = (
-            (COST_TEXT, "key=value pairs") if KNOBS[knob].on == "disk" else (SHARE_TEXT, "share/NAMESPACE/NAME")
-        )
+        form, what = _FORMS.get(knob, (COST_TEXT, "key=value pairs"))
         if text != NO_TEXT and not form.fullmatch(text):
             raise ValueError(f"{knob} takes {what}, or {NO_TEXT}")
         return "" if text == NO_TEXT else text

@@ -192,6 +192,7 @@ class Workload(Struct, frozen=True):
     leaving: bool = False  # its maker is ending it
     resizing: bool = False  # its maker is about to write its cgroup, and an idle one takes no weight
     own_network: bool = False  # a network namespace of its own: what it sends is forwarded here, and has no socket
+    addresses: tuple[str, ...] = ()  # of that network
 
     @property
     def target(self) -> TargetId:

@@ -159,6 +159,32 @@ def test_queueing_of_others_is_put_aside_only_where_an_operator_says_so(strategy
     assert (said(machine(entitled(**FLOOR), strategy=strategy)).get("link/eth0 link.take_over") == 1.0) is taken
 
 
+def behind(*addresses: str, links: Iterable[Link]) -> dict[str, Any]:
+    """What is said where the one workload has a network of its own, with these addresses."""
+    snap = machine(entitled(egress=Traffic(1e8), ingress=Traffic(1e8)), links=links)
+    whose = {t: replace(w, own_network=True, addresses=addresses) for t, w in snap.workloads.items()}
+    return said(replace(snap, workloads=whose))
+
+
+def test_a_workload_behind_a_door_is_known_by_it_on_every_managed_link() -> None:
+    door = build.link("veth1", None, managed=False, beyond=("fd00::7",))
+    spoken = behind("10.0.0.7", "fd00::7", links=[ETH0, build.link("eth1"), door])
+    assert {k: v for k, v in spoken.items() if "door" in k} == {
+        "workload/default/api net.door[eth0]": "veth1",
+        "workload/default/api net.door[eth1]": "veth1",
+    }
+
+
+def test_a_network_of_its_own_that_no_link_leads_to_has_no_door() -> None:
+    other = build.link("veth1", None, managed=False, beyond=("10.0.0.8",))
+    assert not [k for k in behind("10.0.0.7", links=[ETH0, other]) if "door" in k]
+
+
+def test_a_workload_in_the_machines_own_network_has_no_door() -> None:
+    door = build.link("veth1", None, managed=False, beyond=("10.0.0.7",))
+    assert not [k for k in said(machine(entitled(**FLOOR), links=[ETH0, door])) if "door" in k]
+
+
 def test_what_the_kernel_lacks_is_not_asked_of_it() -> None:
     nothing = [f"link.{way}.rate" for way in ("egress", "ingress")]
     assert said(machine(entitled(**FLOOR), lacking=nothing)) == {}

@@ -14,6 +14,7 @@ from j10ce.errors import Corrupt
 from j10ce.host.mounts import Hierarchies
 from j10ce.host.net import queues
 from j10ce.host.net.bpf import Map
+from j10ce.host.net.classes import CLASSES, DOORS, NAMES
 from j10ce.host.net.queues import HtbClass
 from j10ce.kernel.net import foreign, htb
 from j10ce.kernel.net.program import MOST_LEVEL, classifier
@@ -53,7 +54,8 @@ def test_whoever_has_no_class_and_what_must_not_wait_have_a_small_part_of_every_
 
 @pytest.mark.parametrize("levels", [(), (1,), (2, 3), tuple(range(1, MOST_LEVEL + 1))], ids=len)
 def test_every_jump_of_the_program_lands_in_it_and_forward(levels: tuple[int, ...]) -> None:
-    code = classifier(levels, Map(NO_DESCRIPTOR, 8, 4), Map(NO_DESCRIPTOR, 4, 8), htb.handle(htb.SYSTEM))
+    maps = {name: Map(NO_DESCRIPTOR, 8, 4) for name in (NAMES, CLASSES, DOORS)}
+    code = classifier(levels, maps, htb.handle(htb.SYSTEM), doors=len(levels) > 1)
     every = [struct.unpack_from("=BBhi", code, at) for at in range(0, len(code), 8)]
     jumps = [(n, offset) for n, (op, _, offset, _) in enumerate(every) if op & 0x07 == 0x05 and op not in (0x85, 0x95)]
     assert all(offset >= 0 and n + 1 + offset < len(every) for n, offset in jumps)

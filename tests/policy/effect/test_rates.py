@@ -74,15 +74,22 @@ def test_who_annuls_a_floor_is_named(values: list[tuple[Setting, Value]], has: f
     assert judged(values).rates["network"] == (has, reason)
 
 
-def test_no_floor_counts_for_a_pod_whose_packets_are_merely_forwarded() -> None:
+NO_DOOR = "it has a network of its own, and eth0 does not know by which link that comes in"
+
+
+@pytest.mark.parametrize(
+    ("door", "has", "reason"),
+    [
+        pytest.param("", 0.0, NO_DOOR, id="no"),
+        pytest.param("veth1", 1e8, "", id="yes"),
+    ],
+)
+def test_a_floor_of_a_pod_counts_where_its_door_is_known(door: str, has: float, reason: str) -> None:
     pod = replace(API, own_network=True)
-    entitled = replace(build.entitlement(pod), floor=FLOOR)
-    node = build.node(links={"eth0": build.link()})
-    snap = build.snapshot(entitled, workloads=[pod], on=node, values=dict([*DIVIDED, *HELD]))
-    assert effective(snap)[pod.target].rates["network"] == (
-        0.0,
-        "its traffic is merely forwarded here, from a network of its own",
-    )
+    entitled = replace(build.entitlement(pod), floor=FLOOR, egress=Traffic(1e8), ingress=Traffic(1e8))
+    values = dict([*DIVIDED, *HELD, (Setting(pod.target, "net.door", "eth0"), door)])
+    snap = build.snapshot(entitled, workloads=[pod], on=build.node(links={"eth0": build.link()}), values=values)
+    assert effective(snap)[pod.target].rates["network"] == (has, reason)
 
 
 def test_the_worst_link_counts() -> None:

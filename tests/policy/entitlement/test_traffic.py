@@ -152,14 +152,8 @@ def test_disk_limits_are_the_lower_of_section_and_limit() -> None:
 
 
 @pytest.mark.parametrize("own", [True, False], ids=["its own network", "the host's"])
-def test_a_pod_whose_packets_are_merely_forwarded_is_said_to_have_no_part_of_a_link(own: bool) -> None:
+def test_a_pod_is_entitled_to_the_same_whichever_network_it_has(own: bool) -> None:
     pod = replace(build.workload("a", profile="web"), own_network=own)
-    said = section(floor=q("10Mbit"), ceiling=q("20Mbit"))
+    said = section(ceiling=q("20Mbit"))
     (e,) = entitled(pod, profile=build.profile("web", network=said))
-    assert (e.egress == e.ingress == Traffic()) is own
-    assert any("merely forwarded" in str(n) for n in e.notes) is own
-
-
-def test_a_pod_with_a_network_of_its_own_hears_nothing_of_links_where_nobody_asked() -> None:
-    (e,) = entitled(replace(build.workload("a", profile="web"), own_network=True), profile=build.profile("web"))
-    assert e.notes == ()
+    assert (e.egress, e.ingress, e.notes) == (Traffic(0.0, 2e7), Traffic(0.0, 2e7), ())

@@ -272,7 +272,7 @@ class Agent:
         said = self.strategy
         fresh = resolve(workloads, self.document, facts, wall=at.wall, before=ledger, beside=beside, strategy=said)
         changed = before is None or fresh.entitlements != before.entitlements
-        self._epoch += changed
+        self._epoch += changed or self._resolved_for is None or self._resolved_for[0] != facts
         self.resolution, self._resolved_for, self._resolve_at = fresh, (facts, beside), at.now + RESOLVE_S
         return changed
 

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.network.shaping import Shaped, shaped, taken_over
-from j10ce.control.network.traffic import wishes
+from j10ce.control.network.traffic import door, doors, wishes
 from j10ce.model.knob import Setting, link
 from j10ce.model.plan import Bound, Proposal, Rank
 from j10ce.model.snapshot import Snapshot
@@ -22,7 +22,7 @@ class Network(Unconfigured):
     steady = True
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
-        ways = shaped(snap)
+        ways, known = shaped(snap), doors(snap)
         for name in taken_over(snap, dict.fromkeys(on.link.name for on in ways)):
             if snap.supports("link.take_over"):
                 why = f"network.takeOver of the node's strategy, for {name}"
@@ -30,14 +30,20 @@ class Network(Unconfigured):
         for on in ways:
             rate = Setting(link(on.link.name), f"link.{on.way}.rate")
             yield self._proposal(rate, Bound.WANT, on.rate, on.why)
-            yield from self._traffic(snap, on)
+            yield from self._traffic(snap, on, known)
 
-    def _traffic(self, snap: Snapshot, on: Shaped) -> Iterator[Proposal]:
+    def _traffic(self, snap: Snapshot, on: Shaped, known: Mapping[str, str]) -> Iterator[Proposal]:
         for e in snap.entitlements.values():
-            for wish in wishes(e, on) if e.chosen else ():
-                if snap.supports(wish.knob):
-                    setting = Setting(e.target, wish.knob, on.link.name)
-                    yield self._proposal(setting, wish.bound, wish.value, wish.reason)
+            whose = snap.workloads.get(e.target)
+            if not e.chosen or (on.way == "ingress" and whose is not None and whose.own_network):
+                continue  # what comes in for a network behind this machine is told from nobody's
+            every = [w for w in wishes(e, on) if snap.supports(w.knob)]
+            for wish in every:
+                yield self._proposal(Setting(e.target, wish.knob, on.link.name), wish.bound, wish.value, wish.reason)
+            way_in = door(whose, known) if every and on.way == "egress" else ""
+            if way_in:
+                why = f"{way_in} leads to its address: what comes from there is its own"
+                yield self._proposal(Setting(e.target, "net.door", on.link.name), Bound.WANT, way_in, why)
 
     def _proposal(self, setting: Setting, bound: Bound, value: object, why: str) -> Proposal:
         return Proposal(setting, bound, value, self.name, Rank.POLICY, why)  # type: ignore[arg-type]

@@ -1,8 +1,8 @@
-"""What each workload has on a link that is queued for: a floor, a ceiling, and its turn among the others."""
+"""What each workload has on a link that is queued for: a floor, a ceiling, its turn among the others, and its door."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
 from j10ce.control.network.levels import COMMON, level, why
@@ -10,7 +10,8 @@ from j10ce.control.network.shaping import Shaped
 from j10ce.model.knob import Value
 from j10ce.model.plan import Bound
 from j10ce.model.resource import spell
-from j10ce.model.workload import Entitlement, Traffic
+from j10ce.model.snapshot import Snapshot
+from j10ce.model.workload import Entitlement, Traffic, Workload
 
 LEAST: Final = 64_000.0  # bits a second: what kernels can still time
 
@@ -38,6 +39,17 @@ def wishes(e: Entitlement, on: Shaped) -> Iterator[TrafficWish]:
     if on.known and (turn := level(e)) != COMMON:
         reason = f"{why(e)}: level {turn} of 0 to 7 when more is wanted than {on.link.name} carries"
         yield TrafficWish(f"net.{on.way}.priority", Bound.WANT, float(turn), reason)
+
+
+def doors(snap: Snapshot) -> Mapping[str, str]:
+    """By address of a network of somebody's own: the link by which it reaches this machine."""
+    return {address: on.name for on in snap.node.links.values() for address in on.beyond}
+
+
+def door(w: Workload | None, known: Mapping[str, str]) -> str:
+    """Empty: its packets have sockets here, or nobody knows by which link they come."""
+    own = w.addresses if w is not None and w.own_network else ()
+    return next((known[address] for address in own if address in known), "")
 
 
 def _source(e: Entitlement) -> str:

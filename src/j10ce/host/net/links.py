@@ -14,7 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Final
 from weakref import finalize
 
+from msgspec.structs import replace
+
 from j10ce.errors import Corrupt, Unsupported
+from j10ce.host.net.ends import FarEnd, FarEnds, Found
 from j10ce.host.net.netlink import (
     GROUP_LINK,
     GROUP_ROUTE4,
@@ -41,12 +44,14 @@ _LOOPBACK: Final = 772
 _UP: Final = 1
 _UNICAST: Final = 1
 _MAIN: Final = 254
-_ADDRESS, _NAME, _MTU, _INFO = 1, 3, 4, 18
+_ADDRESS, _NAME, _MTU, _LINK, _INFO, _NAMESPACE = 1, 3, 4, 5, 18, 37
 _KIND: Final = 1
 _OUT, _GATEWAY, _PATHS, _TABLE = 4, 5, 9, 15
 OURS: Final = "j10ce-"  # what our own links are called
 # Made of nothing but software: the speed that such a link names was never anybody's.
 MADE_UP: Final = frozenset(("veth", "bridge", "tun", "tap", "ifb", "dummy", "netkit", "vxlan", "geneve", "wireguard"))
+PATIENCE: Final = 60  # looks: whoever makes such a pair gives it its addresses within seconds
+PAIRS: Final = ("veth", "netkit")
 _MEGA: Final = 1_000_000
 _ETHTOOL: Final = 0x8946  # SIOCETHTOOL
 _SETTINGS: Final = 0x1  # ETHTOOL_GSET
@@ -55,11 +60,27 @@ _UNKNOWN: Final = (0, 0xFFFF, 0xFFFF_FFFF)
 Speed = Callable[[str], float]  # bits per second by name; infinite: not known
 
 
-def links(present: Iterable[Message], routes: Iterable[Message], speed: Speed) -> dict[str, Link]:
+def links(
+    present: Iterable[Message], routes: Iterable[Message], speed: Speed, beyond: Found | None = None
+) -> dict[str, Link]:
     """Those that are up, without `lo` and our own, by name; raises Corrupt for what no kernel sends."""
-    ways = frozenset(index for m in routes for _, index, _ in gateways(m))
+    ways, found = frozenset(index for m in routes for _, index, _ in gateways(m)), beyond or {}
     read = (_link(m.body, ways, speed) for m in present if m.kind == NEW_LINK)
-    return {link.name: link for link in read if link is not None}
+    here = (link for link in read if link is not None)
+    return {k.name: replace(k, beyond=found[k.index]) if k.index in found else k for k in here}
+
+
+def far_ends(present: Iterable[Message]) -> dict[int, FarEnd]:
+    """Of the pairs of links whose other one is in another network namespace."""
+    out = {}
+    for m in present:
+        if m.kind != NEW_LINK or len(m.body) < LINK.size:
+            continue
+        about = dict(attributes(m.body, LINK.size))
+        made = text(dict(attributes(about.get(_INFO, b""))).get(_KIND, b""))
+        if made in PAIRS and _LINK in about and _NAMESPACE in about:
+            out[LINK.unpack_from(m.body)[2]] = FarEnd(number(about[_NAMESPACE]), number(about[_LINK]))
+    return out
 
 
 def _link(body: bytes, ways: frozenset[int], speed: Speed) -> Link | None:
@@ -123,9 +144,11 @@ def _named(present: Iterable[Message]) -> Iterator[tuple[int, str]]:
 class LinkTable:
     """The links of one network namespace: the one that it was made in. Used from one thread."""
 
-    def __init__(self) -> None:
-        """Raises Unsupported where there is no rtnetlink."""
+    def __init__(self, ends: FarEnds | None = None) -> None:
+        """Raises Unsupported where there is no rtnetlink. `ends`: whoever finds out what is at the other ends."""
         self._netlink = Netlink()
+        self._ends = ends
+        self._again = 0  # looks for addresses at other ends that had none when something last changed
         self._watch = NetlinkWatch(GROUP_LINK | GROUP_ROUTE4 | GROUP_ROUTE6)
         self._wire = socket.socket(socket.AF_INET, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._end = finalize(self, self._wire.close)
@@ -139,19 +162,22 @@ class LinkTable:
         except OSError:  # more than the kernel kept for us: whatever it was, look again
             changed = True
         if self._known is None or changed:
+            self._again = PATIENCE
+            self._look()
+        elif self._again:
             self._look()
         return self._known or {}
 
     def _look(self) -> None:
         try:
             every = self._netlink.dump(GET_LINK, LINK.pack(socket.AF_UNSPEC, 0, 0, 0, 0))
-            present = links(
-                every,
-                self._netlink.dump(GET_ROUTE, ROUTE.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0, 0, 0)),
-                self._speed,
-            )
+            routes = self._netlink.dump(GET_ROUTE, ROUTE.pack(socket.AF_UNSPEC, 0, 0, 0, 0, 0, 0, 0, 0))
         except OSError:
             return
+        ends = far_ends(every) if self._ends else {}
+        found = self._ends.found(ends) if self._ends else {}
+        self._again = self._again - 1 if ends.keys() - found.keys() else 0
+        present = links(every, routes, self._speed, found)
         self.names = dict(_named(every))
         if present != self._known:
             self._known = present
@@ -169,9 +195,9 @@ class LinkTable:
         return math.inf if said in _UNKNOWN else float(said * _MEGA)
 
 
-def table() -> LinkTable | None:
-    """Of where this process is; None where nothing can be known of links."""
+def table(*, ends: bool = False) -> LinkTable | None:
+    """Of where this process is; None where nothing can be known of links. `ends`: with what is at the other ends."""
     try:
-        return LinkTable()
+        return LinkTable(FarEnds() if ends else None)
     except (Unsupported, OSError):
         return None

@@ -22,7 +22,7 @@ _STATS: Final = 7
 _BASIC, _QUEUE = 1, 3
 _PARMS, _RATE64, _CEIL64 = 1, 6, 7
 _OPT: Final = struct.Struct("=BBHhHIBBHhHIIIIII")  # two rates, then buffers, quantum, level, priority
-_PROGRAM: Final = 11  # TCA_BPF_ID
+_NAME, _PROGRAM = 7, 11  # TCA_BPF_NAME, TCA_BPF_ID
 
 
 class LinkQueue(NamedTuple):
@@ -87,6 +87,11 @@ def htb_class(seen: LinkQueue) -> HtbClass | None:
 def program(seen: LinkQueue) -> int:
     """The number of the program that a filter asks; 0: none."""
     return number(dict(attributes(seen.options)).get(_PROGRAM, b"")) if seen.kind == "bpf" else 0
+
+
+def name(seen: LinkQueue) -> str:
+    """What whoever set up a filter with a program calls it."""
+    return text(dict(attributes(seen.options)).get(_NAME, b"")) if seen.kind == "bpf" else ""
 
 
 def address(link: int, handle: int, parent: int, info: int = 0) -> bytes:

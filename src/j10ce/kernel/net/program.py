@@ -1,4 +1,4 @@
-"""The program that says which class a packet belongs to: by the cgroup of its socket, then by what must never wait.
+"""The program that says which class a packet belongs to: by its socket's cgroup or its door, then by what never waits.
 
 Written in the kernel's own instructions, 8 bytes each, so that nothing has to be compiled, shipped or linked. It
 returns the class, or 0 for a packet that it knows nothing of, which is then in the class of everybody else.
@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 from j10ce.host.net.bpf import Map
+from j10ce.host.net.classes import CLASSES, DOORS
 
 R0, R1, R2, R3, R4, R5, R6, R7, R8, R9, FP = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
 LOOKUP: Final = 1  # bpf_map_lookup_elem
@@ -20,11 +21,14 @@ _CGROUP: Final = 79  # bpf_skb_cgroup_id
 ANCESTOR: Final = 83  # bpf_skb_ancestor_cgroup_id
 _FROM_NETWORK_HEADER: Final = 1
 _PROTOCOL: Final = 16  # of __sk_buff
+_CAME_BY: Final = 36
+TC_INDEX: Final = 44
 KEY, HEADER, _PORTS = -8, -48, -56  # on the stack
 _ARP, IPV4, IPV6 = (socket.htons(n) for n in (0x0806, 0x0800, 0x86DD))
 TCP, _ICMP6 = 6, 58
 _SOLICIT, _REDIRECT = 133, 137  # neighbour discovery lies between
 SSH: Final = 22
+STAMPED: Final = -0x8000_0000  # in the key of a stamp, as no number of a link has it
 MOST_LEVEL: Final = 32  # of a cgroup below the root
 
 
@@ -91,19 +95,24 @@ class Instructions:
         return b"".join(self._out)
 
 
-def classifier(levels: Iterable[int], classes: Map, names: Map, system: int, past: int | None = None) -> bytes:
+def classifier(
+    levels: Iterable[int], maps: Mapping[str, Map], system: int, past: int | None = None, *, doors: bool = False
+) -> bytes:
     """`levels`: how deep the cgroups lie that have a class; the deepest decides. `system`: the class of what must pass.
 
     `past`: where nothing is divided, the answer for all that has no class; it need not be looked at any further.
+    `doors`: whether some class has one.
 
-    The program does not read the names: it holds both tables, so that they last as long as the filter does.
+    The program does not read the names: it holds all tables, so that they last as long as the filter does.
     """
     code = Instructions()
     code.copy(R6, R1)
-    for held in (names, classes):
+    for held in maps.values():
         code.table(R1, held)
     for level in sorted(set(levels), reverse=True):
-        _by_cgroup(code, level, classes)
+        _by_cgroup(code, level, maps[CLASSES])
+    if doors:
+        _by_door(code, maps[DOORS])
     if past is not None:
         code.answer(past)
         return code.bytes()
@@ -137,6 +146,28 @@ def _by_cgroup(code: Instructions, level: int, classes: Map) -> None:
     code.load("W", R0, R0, 0)
     code.emit(0x95)
     code.label(f"above {level}")
+
+
+def _by_door(code: Instructions, doors: Map) -> None:
+    """By which link it came in, which nobody outside can feign; then by the stamp that it has from there."""
+    code.load("W", R7, R6, _CAME_BY)
+    _look_up_door(code, doors, "stamp")
+    code.label("stamp")
+    code.load("W", R7, R6, TC_INDEX)
+    code.emit(0x44, R7, number=STAMPED)
+    _look_up_door(code, doors, "no door")
+    code.label("no door")
+
+
+def _look_up_door(code: Instructions, doors: Map, otherwise: str) -> None:
+    code.store_as("W", FP, R7, KEY)
+    code.table(R1, doors)
+    code.copy(R2, FP)
+    code.add(R2, KEY)
+    code.call(LOOKUP)
+    code.jump_if(R0, 0, otherwise)
+    code.load("W", R0, R0, 0)
+    code.emit(0x95)
 
 
 def _v4(code: Instructions) -> None:

@@ -19,7 +19,7 @@ from j10ce.model.knob import KNOBS, Setting, Support, TargetId, Value, kind_of, 
 from j10ce.model.plan import Applied, Gone, Refused
 from j10ce.model.workload import Handle
 
-FLOOR, CEIL, PRIORITY, SHARE = "floor", "ceil", "priority", "net.share"
+FLOOR, CEIL, PRIORITY, SHARE, DOOR = "floor", "ceil", "priority", "net.share", "net.door"
 WAYS: Final[tuple[Way, ...]] = ("egress", "ingress")
 UNLIMITED: Final = "max"
 ENOUGH: Final = 64
@@ -36,7 +36,7 @@ class TrafficClasses:
 
     def knobs(self) -> Mapping[str, Support]:
         every = {f"net.{way}.{what}": self._support[way] for way in WAYS for what in (FLOOR, CEIL, PRIORITY)}
-        return every | {SHARE: self._support["egress"]}
+        return every | dict.fromkeys((SHARE, DOOR), self._support["egress"])
 
     def instances(self, knob: str, at: Handle, /) -> Sequence[str]:
         names, every = self._trees.names(), self._trees.every()
@@ -62,6 +62,8 @@ class TrafficClasses:
         branch = tree.branches.get(s.target)
         if branch is None or branch.sockets != sockets:
             return KNOBS[s.knob].default
+        if s.knob == DOOR:
+            return self._trees.names().get(branch.door, "") if self._trees.stamped(branch.door) else ""
         return _value(s.knob, branch.now, tree)
 
     def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
@@ -73,8 +75,8 @@ class TrafficClasses:
         for instance, way in product(dict.fromkeys(s.instance for s, _ in values), WAYS):
             wanted = {s: v for s, v in values if s.instance == instance and way in ways(s.knob)}
             here = self._tree(next(iter(wanted)), way) if wanted else None
-            if not wanted or (here is None and all(s.knob == SHARE for s in wanted)):
-                continue  # a share is of whichever way is queued for
+            if not wanted or (here is None and all(s.knob in (SHARE, DOOR) for s in wanted)):
+                continue  # these are of whichever way is queued for
             problem = self._change(wanted, way, at)
             answers |= {s: problem or answers.get(s) or self._applied(s, at) for s in wanted}
         return [answers.get(s) or self._applied(s, at) for s, _ in values]
@@ -86,7 +88,7 @@ class TrafficClasses:
         return UNLIMITED if held == math.inf or isinstance(held, frozenset) else f"{held:.0f}"
 
     def restore(self, s: Setting, text: str, at: Handle, /) -> Applied | Refused | Gone:
-        if s.knob == SHARE:
+        if s.knob in (SHARE, DOOR):
             return self.write(s, text, at)
         return self.write(s, math.inf if text == UNLIMITED else float(text), at)
 
@@ -104,17 +106,30 @@ class TrafficClasses:
         if sockets.level > MOST_LEVEL:
             return Refused(f"{at.path} lies deeper than {MOST_LEVEL} cgroups")
         branch = tree.branches.get(first.target)
-        now = branch.now if branch and branch.sockets == sockets else bare()
+        now, before = (branch.now, branch.door) if branch and branch.sockets == sockets else (bare(), 0)
+        door = self._door(next((v for s, v in wanted.items() if s.knob == DOOR), None), before)
         for s, value in wanted.items():
-            changed = self._with(now, s, value, tree)
+            changed = self._with(now, s, value, tree) if s.knob != DOOR else now
             if isinstance(changed, Refused):
                 return changed
             now = changed
-        if now == bare() and not (branch and tree.members(branch.minor)):
-            return tree.drop(first.target)
-        if branch is None:
-            self._sweep(tree)
-        return tree.put(first.target, sockets, now)
+        if isinstance(door, Refused):
+            return door
+        if now == bare() and not door and not (branch and tree.members(branch.minor)):
+            refused = tree.drop(first.target)
+        else:
+            if branch is None:
+                self._sweep(tree)
+            refused = tree.put(first.target, sockets, now, door)
+        said = any(s.knob == DOOR for s in wanted)
+        return refused or (self._trees.stamp([before, door]) if said or before != door else None)
+
+    def _door(self, wanted: Value | None, before: int) -> int | Refused:
+        """The number of the link; the one that it had, where nothing is said."""
+        if wanted is None:
+            return before
+        index = self._trees.index(str(wanted)) if wanted else 0
+        return Refused(f"there is no link {wanted} here") if index is None else index
 
     def _sweep(self, tree: LinkTree) -> None:
         """Classes of cgroups that are gone go, whenever there are twice as many as were left the last time."""
@@ -122,8 +137,10 @@ class TrafficClasses:
         if mount is None or len(tree.branches) < self._enough.get(tree.link, ENOUGH):
             return
         cgroups = {b.sockets.cgroup: b.target for b in tree.branches.values() if b.sockets.cgroup}
+        doors = tree.doors
         for gone in living.dead(mount.path, cgroups):
             tree.drop(cgroups[gone])
+        self._trees.stamp(doors - tree.doors)
         self._enough[tree.link] = max(ENOUGH, 2 * len(tree.branches))
 
     def _with(self, now: HtbClass, s: Setting, value: Value, tree: LinkTree) -> HtbClass | Refused:
@@ -131,7 +148,7 @@ class TrafficClasses:
             parent = self._share(TargetId(value), tree) if value else htb.WHOLE
             return parent if isinstance(parent, Refused) else now._replace(parent=htb.handle(parent))
         held = self.quantise(s, value)
-        if s.knob == SHARE or not isinstance(held, float | int):
+        if s.knob in (SHARE, DOOR) or not isinstance(held, float | int):
             return Refused(f"{s.knob} does not take {render(s.knob, value)}")
         if what(s.knob) == PRIORITY:
             return now._replace(priority=int(held))
@@ -168,8 +185,8 @@ def what(knob: str) -> str:
 
 
 def ways(knob: str) -> tuple[Way, ...]:
-    """A share is of both."""
-    return WAYS if knob == SHARE else tuple(way for way in WAYS if knob.startswith(f"net.{way}."))
+    """A share and a door are of both."""
+    return WAYS if knob in (SHARE, DOOR) else tuple(way for way in WAYS if knob.startswith(f"net.{way}."))
 
 
 def bare() -> HtbClass:

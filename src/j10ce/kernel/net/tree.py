@@ -14,15 +14,17 @@ from itertools import chain
 from typing import Final, NamedTuple
 
 from j10ce.host.net import bpf, queues
-from j10ce.host.net.classes import CLASSES, MOST_TEXT, NAMES, NUMBER, ON_PROBATION, RECORD, names, tables
+from j10ce.host.net.classes import CLASSES, DOORS, MOST_TEXT, NAMES, NUMBER, ON_PROBATION, RECORD, names, tables
 from j10ce.host.net.netlink import Netlink, NetlinkRequest
 from j10ce.host.net.queues import HtbClass, LinkQueue
 from j10ce.kernel.net import htb
+from j10ce.kernel.net.doors import stamps
 from j10ce.kernel.net.program import classifier
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Refused
 
 MOST_CLASSES: Final = htb.LAST - htb.FIRST + 1
+MOST_DOORS: Final = 4096  # two keys for each
 _ID: Final = struct.Struct("=Q")
 
 
@@ -40,6 +42,7 @@ class Branch(NamedTuple):
     target: TargetId
     sockets: Sockets
     now: HtbClass
+    door: int = 0  # the link by which a network of its own reaches this machine
 
 
 class LinkTree:
@@ -50,8 +53,10 @@ class LinkTree:
         self.rate = 0  # bytes per second of the whole
         self.branches: dict[TargetId, Branch] = {}
         self._netlink = netlink
-        self._names, self._classes = maps[NAMES], maps[CLASSES]
+        self._maps = maps
+        self._names, self._classes, self._doors = maps[NAMES], maps[CLASSES], maps[DOORS]
         self._levels: frozenset[int] = frozenset()
+        self._by_door = False  # whether the program looks at doors
         self._free = htb.FIRST
 
     # ------------------------------------------------------------------ as a whole
@@ -65,11 +70,12 @@ class LinkTree:
         maps = {
             NAMES: bpf.Map.create(NAMES, NUMBER.size, RECORD.size, MOST_CLASSES),
             CLASSES: bpf.Map.create(CLASSES, _ID.size, NUMBER.size, 2 * MOST_CLASSES),
+            DOORS: _new_doors(),
         }
         tree = cls(netlink, link, maps)
         tree.rate = rate
         tree.mark(ON_PROBATION)
-        fd = tree._program(frozenset())
+        fd = tree._program()
         try:
             grown = [htb.root(link), *htb.trunk(link, rate), htb.chooser(link, fd)]
             answers = netlink.ask([*before, *grown])
@@ -87,7 +93,7 @@ class LinkTree:
         maps = tables(netlink, link)
         if not maps:
             return None
-        tree = cls(netlink, link, maps)
+        tree = cls(netlink, link, maps if DOORS in maps else {**maps, DOORS: _new_doors()})
         tree._take(queues.classes(netlink, link))
         return tree if tree.rate else None
 
@@ -119,7 +125,7 @@ class LinkTree:
     def carry(self, rate: int) -> Refused | None:
         """Another rate of the whole, and at once the program that goes with it."""
         before, self.rate = self.rate, rate
-        fd = self._program(self._levels)
+        fd = self._program(self._levels, doors=self._by_door)
         try:
             refused = self._ask([htb.chooser(self.link, fd), *htb.trunk(self.link, rate)])
         finally:
@@ -134,16 +140,17 @@ class LinkTree:
         whole = classes.get(htb.WHOLE)
         self.rate = whole.rate if whole else 0
         chosen = {_ID.unpack(k)[0]: NUMBER.unpack(v)[0] & 0xFFFF for k, v in self._classes.items()}
-        for minor, cgroup, level, target in list(names(self._names)):
+        for minor, cgroup, level, target, door in list(names(self._names)):
             now = classes.pop(minor, None)
             if now is None or (cgroup and chosen.get(cgroup) != minor):
                 self._names.drop(NUMBER.pack(minor))
                 if now is not None:
                     classes[minor] = now
                 continue
-            self.branches[target] = Branch(minor, target, Sockets(cgroup, level), now)
+            self.branches[target] = Branch(minor, target, Sockets(cgroup, level), now, door)
         self._clear(classes, chosen)
         self._levels = frozenset(b.sockets.level for b in self.branches.values() if b.sockets.cgroup)
+        self._by_door = any(b.door for b in self.branches.values())
         self._free = max((b.minor + 1 for b in self.branches.values()), default=htb.FIRST)
 
     def _clear(self, left: Iterable[int], chosen: dict[int, int]) -> None:
@@ -156,18 +163,18 @@ class LinkTree:
 
     # ------------------------------------------------------------------ one class
 
-    def put(self, target: TargetId, sockets: Sockets, wanted: HtbClass) -> Refused | None:
+    def put(self, target: TargetId, sockets: Sockets, wanted: HtbClass, door: int = 0) -> Refused | None:
         """A class like that for those sockets, whatever the target had before; the packets of others do not notice."""
         known = self.branches.get(target)
         if known and known.now.parent == wanted.parent:
-            return self._change(known, sockets, wanted)
+            return self._change(known, sockets, wanted, door)
         minor = self._next()
         if minor is None:
             return Refused(f"link {self.link} has {len(self.branches)} classes already; {MOST_CLASSES} fit")
         if refused := self._ask([self._spelled(minor, wanted)]):
             return refused
         self._free = minor + 1
-        self._name(Branch(minor, target, sockets, wanted))
+        self._name(Branch(minor, target, sockets, wanted, door))
         if known:
             self._end(known)
         return None
@@ -186,45 +193,63 @@ class LinkTree:
     def members(self, minor: int) -> list[TargetId]:
         return [b.target for b in self.branches.values() if b.now.parent & 0xFFFF == minor]
 
-    def _change(self, known: Branch, sockets: Sockets, wanted: HtbClass) -> Refused | None:
+    @property
+    def doors(self) -> frozenset[int]:
+        return frozenset(b.door for b in self.branches.values() if b.door)
+
+    def _change(self, known: Branch, sockets: Sockets, wanted: HtbClass, door: int) -> Refused | None:
         if refused := self._ask([self._spelled(known.minor, wanted)]):
             return refused
         if known.sockets.cgroup not in (0, sockets.cgroup):
             self._classes.drop(_ID.pack(known.sockets.cgroup))
-        self._name(known._replace(sockets=sockets, now=wanted))
+        if known.door != door:
+            self._close(known)
+        self._name(known._replace(sockets=sockets, now=wanted, door=door))
         return None
 
     def _name(self, branch: Branch) -> None:
         """Its name, then whose sockets it is for: of two that one target has after a kill, those sockets decide."""
         sockets = branch.sockets
         if sockets.cgroup and sockets.level not in self._levels:
-            self._look_at(self._levels | {sockets.level})
+            self._look_at(self._levels | {sockets.level}, doors=self._by_door)
+        if branch.door and not self._by_door:
+            self._look_at(self._levels, doors=True)
         name = branch.target.encode()[:MOST_TEXT]
-        self._names.put(NUMBER.pack(branch.minor), RECORD.pack(sockets.cgroup, sockets.level, name))
+        self._names.put(NUMBER.pack(branch.minor), RECORD.pack(sockets.cgroup, sockets.level, name, branch.door))
         if sockets.cgroup:
             self._classes.put(_ID.pack(sockets.cgroup), NUMBER.pack(htb.handle(branch.minor)))
+        for key in stamps.keys(branch.door) if branch.door else ():
+            self._doors.put(NUMBER.pack(key), NUMBER.pack(htb.handle(branch.minor)))
         self.branches[branch.target] = branch
 
+    def _close(self, branch: Branch) -> None:
+        """Its door, unless that leads to another class by now."""
+        for key in map(NUMBER.pack, stamps.keys(branch.door)):
+            if self._doors.get(key) == NUMBER.pack(htb.handle(branch.minor)):
+                self._doors.drop(key)
+
     def _end(self, branch: Branch) -> Refused | None:
+        if branch.door:
+            self._close(branch)
         answer, *_ = self._netlink.ask([htb.no_branch(self.link, branch.minor)])
         if answer.code not in (0, errno.ENOENT):
             return Refused(f"link {self.link}: kernel said {answer}")
         self._names.drop(NUMBER.pack(branch.minor))
         return None
 
-    def _look_at(self, levels: frozenset[int]) -> None:
-        fd = self._program(levels)
+    def _look_at(self, levels: frozenset[int], *, doors: bool) -> None:
+        fd = self._program(levels, doors=doors)
         try:
             answer, *_ = self._netlink.ask([htb.chooser(self.link, fd)])
         finally:
             os.close(fd)
         if answer.code:
             raise OSError(answer.code, f"the filter of link {self.link}: {answer}")
-        self._levels = levels
+        self._levels, self._by_door = levels, doors
 
-    def _program(self, levels: frozenset[int]) -> int:
+    def _program(self, levels: frozenset[int] = frozenset(), *, doors: bool = False) -> int:
         past = None if self.divides else htb.HANDLE
-        code = classifier(levels, self._classes, self._names, htb.handle(htb.SYSTEM), past)
+        code = classifier(levels, self._maps, htb.handle(htb.SYSTEM), past, doors=doors)
         return bpf.load("j10ce_choose", code)
 
     def _spelled(self, minor: int, wanted: HtbClass) -> NetlinkRequest:
@@ -238,3 +263,7 @@ class LinkTree:
         used = {b.minor for b in self.branches.values()}
         every = chain(range(self._free, htb.LAST + 1), range(htb.FIRST, self._free))
         return next((m for m in every if m not in used), None)
+
+
+def _new_doors() -> bpf.Map:
+    return bpf.Map.create(DOORS, NUMBER.size, NUMBER.size, 2 * MOST_DOORS)

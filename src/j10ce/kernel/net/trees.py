@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, Literal, TypeAlias
 
 from j10ce.host.net import classes, queues
@@ -10,6 +10,7 @@ from j10ce.host.net.classes import HOOK_IS_OURS
 from j10ce.host.net.links import LinkTable
 from j10ce.host.net.netlink import GROUP_QUEUES, Netlink, NetlinkRequest, NetlinkWatch
 from j10ce.kernel.net import foreign, ingress
+from j10ce.kernel.net.doors import stamps
 from j10ce.kernel.net.tree import LinkTree
 from j10ce.model.machine.link import Link
 from j10ce.model.plan import Refused
@@ -30,6 +31,7 @@ class Trees:
         self._trees: dict[int, LinkTree] = {}
         self._known = False
         self._attached: set[int] = set()  # links whose incoming packets go by a queue of ours
+        self._stamped: set[int] = set()  # doors that have our program
 
     def links(self) -> Mapping[str, Link]:
         """Those that are up."""
@@ -55,8 +57,14 @@ class Trees:
             others |= {q.link for q in qdiscs if q.parent == queues.ROOT and classes.is_ours(q)} | self._trees.keys()
             self._known = True
             self._look_for_queues()
+            self._stamped = {q.link for q in qdiscs if q.parent == queues.INGRESS}
+            doors = {*self._stamped}
+        else:
+            doors = others & self._stamped
         for index in others:
             self._read(index)
+        if doors:
+            self._look_at_doors(doors)
         for index in self._attached - self.names().keys():
             self._unmake(index)
         return self._trees
@@ -85,6 +93,22 @@ class Trees:
         if tree and (refused := tree.remove(after)):
             return refused
         self._trees.pop(index, None)
+        self.stamp(tree.doors if tree else ())
+        return None
+
+    def stamped(self, door: int) -> bool:
+        return door in self._stamped and door in self.names()
+
+    def stamp(self, doors: Iterable[int]) -> Refused | None:
+        """Those that some class is reached by have our program then, and the others have it no more."""
+        used = frozenset().union(*(tree.doors for tree in self._trees.values()))
+        for door in {*doors} & self.names().keys():
+            if door in used and not stamps.stamped(self.netlink, door):
+                if refused := stamps.stamp(self.netlink, door):
+                    return refused
+            elif door not in used:
+                stamps.unstamp(self.netlink, door)
+            (self._stamped.add if door in used else self._stamped.discard)(door)
         return None
 
     def plant_ingress(self, index: int, rate: int) -> Refused | None:
@@ -128,6 +152,12 @@ class Trees:
                 self._attached.add(index)
             else:
                 self._unmake(index)
+
+    def _look_at_doors(self, doors: Iterable[int]) -> None:
+        """Whether they still have our program; those that lead to no class are what somebody was killed over."""
+        there = {d for d in doors if d in self.names() and stamps.stamped(self.netlink, d)}
+        self._stamped = self._stamped - {*doors} | there
+        self.stamp(there)
 
     def root(self, index: int) -> queues.LinkQueue | None:
         """What somebody gave the link to queue in, ourselves included."""

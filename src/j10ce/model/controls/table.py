@@ -105,6 +105,8 @@ TABLE: Final = (
          meaning="what all that comes in by the link is queued for here; max is no queueing of ours"),
     Knob("net.share", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=TRAFFIC, several=True,
          meaning="the share that it is part of, by link; empty means none"),
+    Knob("net.door", Unit.TEXT, KnobRole.LEVEL, "", "", 0, 0, "", on=TRAFFIC, several=True,
+         meaning="the link by which a network of its own reaches this machine, by link; empty means it has none"),
     Knob("net.egress.floor", Unit.BITS, KnobRole.GUARANTEE, "", "", 0, math.inf, 0.0, on=TRAFFIC, several=True,
          meaning="what it may send whatever others do, by link"),
     Knob("net.egress.ceil", Unit.BITS, KnobRole.CAP, "", "", 8000, math.inf, math.inf, on=TRAFFIC, several=True,

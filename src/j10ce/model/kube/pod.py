@@ -68,6 +68,10 @@ class ContainerStatus(Native, frozen=True, kw_only=True):
     allocated_resources: Amounts = field(default_factory=dict)
 
 
+class PodIp(Native, frozen=True, kw_only=True):
+    ip: str = ""
+
+
 class PodStatus(Native, frozen=True, kw_only=True):
     phase: str = ""
     reason: str = ""
@@ -76,6 +80,7 @@ class PodStatus(Native, frozen=True, kw_only=True):
     conditions: tuple[NativeCondition, ...] = ()  # PodResizePending and PodResizeInProgress from v1.33 on
     container_statuses: tuple[ContainerStatus, ...] = ()
     init_container_statuses: tuple[ContainerStatus, ...] = ()
+    pod_ips: tuple[PodIp, ...] = field(default=(), name="podIPs")
 
 
 class Pod(NativeObject, frozen=True, kw_only=True):
@@ -92,7 +97,7 @@ def slim_pod(pod: Pod, pool: Pool) -> Pod:
     """What matters away from its node: not which containers run there, nor that it is well."""
     spec, status = pod.spec, pod.status
     conditions = tuple(c for c in status.conditions if c.type in KEPT_CONDITIONS)
-    lean = replace(status, conditions=conditions, container_statuses=(), init_container_statuses=())
+    lean = replace(status, conditions=conditions, container_statuses=(), init_container_statuses=(), pod_ips=())
     kept = replace(
         spec,
         node_name=intern(spec.node_name),

@@ -20,6 +20,7 @@ class Link(Struct, frozen=True):
     mac: str = ""
     mtu: int = 1500
     routes: bool = False  # it has a default route
+    beyond: tuple[str, ...] = ()  # addresses at its other end, where that is in a network namespace of somebody's own
     said_ingress: float = math.inf  # the same as `said`, of what comes in, where that is another amount
 
     @property

@@ -44,9 +44,6 @@ def rates(snap: Snapshot, e: Entitlement, disks: DiskLoad) -> Rates:
 
 def _network(snap: Snapshot, e: Entitlement, promised: float) -> EffectiveRate:
     """The worst of all managed links. What comes in is the sender's to slow down: it counts where this machine can."""
-    whose = snap.workloads.get(e.target)
-    if whose is not None and whose.own_network:
-        return EffectiveRate(0.0, "its traffic is merely forwarded here, from a network of its own")
     every = [_on_link(snap, e, k, way) for k in snap.node.links.values() if k.managed for way in (SENT, "ingress")]
     shares = [share for one in every for share in one]
     worst = min(shares, key=lambda s: (not s.reason, s.amount), default=EffectiveRate(promised))
@@ -57,7 +54,7 @@ def _on_link(snap: Snapshot, e: Entitlement, on: Link, way: str) -> Iterator[Eff
     said: Traffic = getattr(e, way)
     if not said.floor:
         return
-    knob = f"net.{way}.floor"
+    whose, knob = snap.workloads.get(e.target), f"net.{way}.floor"
     if not snap.supports(knob):
         if way == SENT:
             yield EffectiveRate(0.0, missing(snap, knob))
@@ -65,6 +62,13 @@ def _on_link(snap: Snapshot, e: Entitlement, on: Link, way: str) -> Iterator[Eff
     ground = snap.settings.get(Setting(link(on.name), f"link.{way}.rate"), math.inf)
     if not isinstance(ground, float | int) or ground == math.inf:
         yield EffectiveRate(0.0, f"nothing divides {on.name}: its link.{way}.rate is not set")
+        return
+    if whose is not None and whose.own_network and way != SENT:
+        return
+    if whose is not None and whose.own_network and not snap.settings.get(Setting(e.target, "net.door", on.name)):
+        yield EffectiveRate(
+            0.0, f"it has a network of its own, and {on.name} does not know by which link that comes in"
+        )
         return
     here = snap.settings.get(Setting(e.target, knob, on.name), 0.0)
     has = min(float(here) if isinstance(here, float | int) else 0.0, float(ground))

@@ -32,7 +32,7 @@ from j10ce.policy.document.document import NodeDocument, limit, reference
 from j10ce.policy.entitlement.claims import Book, Claim, Promise, Refusals
 from j10ce.policy.entitlement.layers import Layers, layers
 from j10ce.policy.entitlement.ledger import AGENT, HEADROOM, NO_BYTES, Headroom, Ledger, Line, guaranteeable
-from j10ce.policy.entitlement.traffic import FORWARDED, UNSHAPED, AskedTraffic, Shaping, asked, granted
+from j10ce.policy.entitlement.traffic import UNSHAPED, AskedTraffic, Shaping, asked, granted
 from j10ce.policy.lifetime import created, ends, over
 from j10ce.policy.payer import measured, rank
 from j10ce.policy.profiles import RESERVES_REQUEST
@@ -299,9 +299,13 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
             memory = replace(memory, min_percent=UNSET)  # the book has no room for it
         if tier is not choice.tier:
             cpu = replace(cpu, idle=False, suppressible=False)
-    shaping, unshaped = _shaping(asking, promised, floor) if chosen else (UNSHAPED, ())
+    shaping = Shaping(asking.layers.network, *_traffic(asking, promised, floor)) if chosen else UNSHAPED
     if chosen:
-        notes = (*notes, *(Note("Note", _traffic_source(w, choice), t) for t in unshaped), *_realtime(cpu, floor))
+        notes = (
+            *notes,
+            *(Note("Note", _traffic_source(w, choice), t) for t in asking.traffic.notes),
+            *_realtime(cpu, floor),
+        )
     return Entitlement(
         target,
         chosen,
@@ -329,14 +333,6 @@ def _ceiling(limits: Ceiling, io: IoSection) -> Ceiling:
     if read >= limits.disk_read and write >= limits.disk_write:
         return limits
     return replace(limits, disk_read=min(limits.disk_read, read), disk_write=min(limits.disk_write, write))
-
-
-def _shaping(asking: Asking, promised: Resources, floor: Resources) -> tuple[Shaping, tuple[str, ...]]:
-    """What is divided of its traffic, and what is said of the rest."""
-    wanted = Shaping(asking.layers.network, *_traffic(asking, promised, floor))
-    if asking.workload.own_network and wanted != UNSHAPED:
-        return UNSHAPED, (*asking.traffic.notes, FORWARDED)
-    return wanted, asking.traffic.notes
 
 
 def _traffic(asking: Asking, promised: Resources, floor: Resources) -> tuple[Traffic, Traffic]:

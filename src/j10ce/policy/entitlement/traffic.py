@@ -15,10 +15,6 @@ from j10ce.model.workload import Traffic
 from j10ce.policy.equipment import UNMEASURED
 
 SILENT: Final = NetworkSection()
-FORWARDED: Final = (
-    "its traffic comes from a network of its own and is merely forwarded here: links do not tell it from others', "
-    "so it has neither floor nor ceiling there; pods in the host's network have"
-)
 
 
 class Shaping(NamedTuple):
