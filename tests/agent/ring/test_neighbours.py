@@ -133,6 +133,14 @@ def test_on_cgroup1_a_cpu_that_comes_back_is_not_lost(tmp_path: Path) -> None:
     assert [ring.fake[path].values["cpuset.cpus"] for path in places] == [frozenset({0, 1, 2, 3})] * 3
 
 
+def test_those_who_decide_are_asked_again_when_the_machine_has_another_link(ring: Ring) -> None:
+    ring.arrive(make.workload("web", profile="ls", pids=(1,)))
+    before = ring.tick(31).snap.epoch
+    assert ring.tick(31).snap.epoch == before
+    ring.agent.observer.facts = replace(ring.agent.observer.facts, links={"eth0": make.link()})
+    assert ring.tick(31).snap.epoch > before
+
+
 def test_a_request_that_nothing_can_keep_takes_no_floor_along(ring: Ring) -> None:
     """Floors win over requests: the group of both is left what the floor needs."""
     theirs(ring, "svc")
