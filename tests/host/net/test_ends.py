@@ -22,24 +22,24 @@ def address(text: bytes, index: int = 2, scope: int = 0) -> Message:
 
 def test_addresses_of_one_link_are_told_as_people_write_them() -> None:
     v6 = bytes.fromhex("fd00000000000000000000000000007f")
-    told = [
+    every = [
         address(bytes([10, 0, 0, 7])),
         address(v6),
         address(bytes(4), index=3),
         address(bytes([127, 0, 0, 1]), scope=254),
     ]
-    assert addresses(told, 2) == ["10.0.0.7", "fd00::7f"]
+    assert addresses(every, 2) == ["10.0.0.7", "fd00::7f"]
 
 
 def test_the_other_end_is_that_of_a_pair_across_namespaces() -> None:
     across = attribute(5, struct.pack("=I", 9)) + attribute(37, struct.pack("=i", 4))
     here = attribute(5, struct.pack("=I", 9))
-    told = [
+    every = [
         link("a", 2, made="veth", more=across),
         link("b", 3, made="veth", more=here),
         link("c", 4, made="vlan", more=across),
     ]
-    assert far_ends(told) == {2: FarEnd(4, 9)}
+    assert far_ends(every) == {2: FarEnd(4, 9)}
 
 
 @given(st.binary(max_size=200))

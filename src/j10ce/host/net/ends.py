@@ -25,17 +25,17 @@ class FarEnd(NamedTuple):
     link: int
 
 
-Found = Mapping[int, tuple[str, ...]]  # by link here
+Beyond = Mapping[int, tuple[str, ...]]  # by link here
 
 
 class FarEnds:
-    """What was found is kept as long as the link is there; a link without an address is asked about again."""
+    """What is known is kept as long as the link is there; a link without an address is asked about again."""
 
     def __init__(self) -> None:
         self._netlink = Netlink(strict=True)
         self._known: dict[tuple[int, FarEnd], tuple[str, ...]] = {}
 
-    def found(self, ends: Mapping[int, FarEnd]) -> Found:
+    def of(self, ends: Mapping[int, FarEnd]) -> Beyond:
         kept = {key: a for key, a in self._known.items() if ends.get(key[0]) == key[1]}
         missing = [(here, end) for here, end in ends.items() if not kept.get((here, end))]
         kept |= {(here, end): self._addresses(end) for here, end in missing}
@@ -43,20 +43,20 @@ class FarEnds:
         return {here: addresses for (here, _), addresses in kept.items() if addresses}
 
     def _addresses(self, end: FarEnd) -> tuple[str, ...]:
-        found: list[str] = []
+        every: list[str] = []
         for family in (socket.AF_INET, socket.AF_INET6):
             body = _HEADER.pack(family, 0, 0, 0, end.link) + attribute(_NAMESPACE, struct.pack("=i", end.namespace))
             try:
-                found += addresses(self._netlink.dump(_GET_ADDRESS, body), end.link)
+                every += addresses(self._netlink.dump(_GET_ADDRESS, body), end.link)
             except OSError:  # it is gone, it is not ours to look into, or the kernel is older than 5.0
                 continue
-        return tuple(found)
+        return tuple(every)
 
 
-def addresses(told: Iterable[Message], link: int) -> list[str]:
+def addresses(heard: Iterable[Message], link: int) -> list[str]:
     """Of one link, as people write them."""
     out = []
-    for m in told:
+    for m in heard:
         if m.kind != _NEW_ADDRESS or len(m.body) < _HEADER.size:
             continue
         family, _, _, scope, index = _HEADER.unpack_from(m.body)

@@ -17,7 +17,7 @@ from weakref import finalize
 from msgspec.structs import replace
 
 from j10ce.errors import Corrupt, Unsupported
-from j10ce.host.net.ends import FarEnd, FarEnds, Found
+from j10ce.host.net.ends import Beyond, FarEnd, FarEnds
 from j10ce.host.net.netlink import (
     GROUP_LINK,
     GROUP_ROUTE4,
@@ -61,13 +61,13 @@ Speed = Callable[[str], float]  # bits per second by name; infinite: not known
 
 
 def links(
-    present: Iterable[Message], routes: Iterable[Message], speed: Speed, beyond: Found | None = None
+    present: Iterable[Message], routes: Iterable[Message], speed: Speed, beyond: Beyond | None = None
 ) -> dict[str, Link]:
     """Those that are up, without `lo` and our own, by name; raises Corrupt for what no kernel sends."""
-    ways, found = frozenset(index for m in routes for _, index, _ in gateways(m)), beyond or {}
+    ways, known = frozenset(index for m in routes for _, index, _ in gateways(m)), beyond or {}
     read = (_link(m.body, ways, speed) for m in present if m.kind == NEW_LINK)
     here = (link for link in read if link is not None)
-    return {k.name: replace(k, beyond=found[k.index]) if k.index in found else k for k in here}
+    return {k.name: replace(k, beyond=known[k.index]) if k.index in known else k for k in here}
 
 
 def far_ends(present: Iterable[Message]) -> dict[int, FarEnd]:
@@ -175,9 +175,9 @@ class LinkTable:
         except OSError:
             return
         ends = far_ends(every) if self._ends else {}
-        found = self._ends.found(ends) if self._ends else {}
-        self._again = self._again - 1 if ends.keys() - found.keys() else 0
-        present = links(every, routes, self._speed, found)
+        beyond = self._ends.of(ends) if self._ends else {}
+        self._again = self._again - 1 if ends.keys() - beyond.keys() else 0
+        present = links(every, routes, self._speed, beyond)
         self.names = dict(_named(every))
         if present != self._known:
             self._known = present

@@ -11,7 +11,7 @@ kernel does the rest, packet by packet, whether an agent runs or not.
     ingress  sends what comes in through a link of ours that has a tree
     director is the program that does so
     foreign  is what others have set up, kept and put back
-    doors    know what comes out of a network of somebody's own
+    doors/   know what comes out of a network of somebody's own
     htb      spells classes for the kernel
     program  finds the class of a packet by the cgroup of its socket
     probation  gives a link back what it had, unless traffic passes

@@ -299,13 +299,10 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
             memory = replace(memory, min_percent=UNSET)  # the book has no room for it
         if tier is not choice.tier:
             cpu = replace(cpu, idle=False, suppressible=False)
-    shaping = Shaping(asking.layers.network, *_traffic(asking, promised, floor)) if chosen else UNSHAPED
+    shaping = UNSHAPED
     if chosen:
-        notes = (
-            *notes,
-            *(Note("Note", _traffic_source(w, choice), t) for t in asking.traffic.notes),
-            *_realtime(cpu, floor),
-        )
+        shaping = Shaping(asking.layers.network, *_traffic(asking, promised, floor))
+        notes = (*notes, *_unmeasured(asking), *_realtime(cpu, floor))
     return Entitlement(
         target,
         chosen,
@@ -324,6 +321,11 @@ def _entitle(asking: Asking, book: Book, refusals: Refusals) -> Entitlement:
         shaping.egress,
         shaping.ingress,
     )
+
+
+def _unmeasured(asking: Asking) -> Iterator[Note]:
+    source = _traffic_source(asking.workload, asking.choice)
+    return (Note("Note", source, text) for text in asking.traffic.notes)
 
 
 def _ceiling(limits: Ceiling, io: IoSection) -> Ceiling:
