@@ -7,10 +7,12 @@ from typing import Any, get_args
 
 from j10ce.scheduler.accounts.account import Incarnation, OwnerAccount
 from j10ce.scheduler.accounts.clock import PodClock
-from j10ce.scheduler.accounts.identity import Approach, Identity, acceptable_overhead
+from j10ce.scheduler.accounts.identity import SYSTEM, Approach, Identity, acceptable_overhead
 from j10ce.scheduler.accounts.measure import PodCounts, ServiceSums, metric, preemption_overhead
 from j10ce.scheduler.accounts.online import Online
 from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.plugins.qos.aware import QosAware
+from j10ce.scheduler.plugins.qos.settings import QosSettings
 from tests.scheduler.accounts.oracle import Stamps, expected
 
 Answers = dict[str, Any]
@@ -18,31 +20,45 @@ Answers = dict[str, Any]
 
 def measured(given: Mapping[str, Any]) -> Answers:
     """By the account. Where that says otherwise than a recomputation, the case is not met: both are shown."""
-    slow = by_stamps(given)
-    if given["approach"] not in get_args(Approach) or not regular(given["replicas"]):
-        return slow
-    quick = by_account(given)
-    return {name: quick[name] if agree(quick[name], slow[name]) else (quick[name], slow[name]) for name in quick}
+    answers = by_stamps(given)
+    if given["approach"] in get_args(Approach) and regular(given):
+        quick = by_account(given)
+        answers = {name: q if agree(q, answers[name]) else (q, answers[name]) for name, q in quick.items()}
+    if given.get("namespace") == SYSTEM:
+        answers["qos_metric"] = of_nobody(given["reference_pod"])
+    return answers
+
+
+def of_nobody(name: str) -> float:
+    """The metric of a pod that nobody follows: it is in the key by which the queue is sorted."""
+    classic = QosAware(QosSettings(mode="classic"))
+    pod = PodFacts(name, SYSTEM, name)
+    classic.pod_seen(pod, 0.0)
+    return float(classic.queue_key(pod, 0.0)[-1])
 
 
 def by_account(given: Mapping[str, Any]) -> Answers:
-    now, replicas = given["now"], given["replicas"]
-    acceptable = given["annotation_acceptable_preemption_overhead"]
-    identity = Identity("k", given["slo"], given["approach"], acceptable, len(replicas), 0)
-    account = OwnerAccount("k", identity, 0.0)
+    account = account_of("k", given)
+    about = account.live[given["reference_pod"]]
+    about.pod = about.pod._replace(phase=given["reference_phase"])
+    measure = account.measure(about, given["now"], given["default_acceptable_preemption_overhead"])
+    counts = measure.pods.running, measure.pods.pending
+    return answers(measure.sums, counts, measure.metric, measure.preemption_overhead, measure.acceptable)
+
+
+def account_of(key: str, given: Mapping[str, Any]) -> OwnerAccount:
+    replicas, acceptable = given["replicas"], given["annotation_acceptable_preemption_overhead"]
+    identity = Identity(key, given["slo"], given["approach"], acceptable, len(replicas), 0)
+    account = OwnerAccount(key, identity, 0.0)
     for slot, replica in enumerate(replicas):
         account.remember(*ended([clock_of(each) for each in replica if each["end"] is not None]))
         for each in (each for each in replica if each["end"] is None):
-            facts = PodFacts(each["name"], given["namespace"], each["name"], phase="Pending")
+            facts = PodFacts(each["name"], given["namespace"], each["name"], phase=each.get("phase", "Pending"))
             it = Incarnation(facts, identity, clock_of(each), account.slots[slot])
             account.resume(it, each["current"])
     account.resumed()
     replay(account, [each for replica in replicas for each in replica])
-    about = account.live[given["reference_pod"]]
-    about.pod = about.pod._replace(phase=given["reference_phase"])
-    measure = account.measure(about, now, given["default_acceptable_preemption_overhead"])
-    counts = measure.pods.running, measure.pods.pending
-    return answers(measure.sums, counts, measure.metric, measure.preemption_overhead, measure.acceptable)
+    return account
 
 
 def replay(account: OwnerAccount, incarnations: Sequence[Mapping[str, Any]]) -> None:
@@ -102,9 +118,12 @@ def ended(clocks: Sequence[PodClock]) -> tuple[float, float, float, float, int]:
     return waited, bound, sum(ran), killed, len(clocks)
 
 
-def regular(replicas: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
-    """As events can make it: one holder for each slot, which has not ended, and no end in the midst of binding."""
-    return all(
+def regular(given: Mapping[str, Any]) -> bool:
+    """As events can make it: one holder for each slot, which has not ended, and no end in the midst of binding; and
+    asked about is a pod that is there."""
+    replicas = given["replicas"]
+    there = (each for replica in replicas for each in replica if each["name"] == given["reference_pod"])
+    return all(each["end"] is None for each in there) and all(
         sum(each["current"] for each in replica) <= 1
         and not any(each["current"] and each["end"] is not None for each in replica)
         and not any(
@@ -115,4 +134,4 @@ def regular(replicas: Sequence[Sequence[Mapping[str, Any]]]) -> bool:
 
 
 def agree(one: float, other: float) -> bool:
-    return one == other or abs(one - other) < 1e-6 or (one != one and other != other)
+    return one == other or abs(one - other) < 1e-6 * max(1.0, abs(other)) or (one != one and other != other)

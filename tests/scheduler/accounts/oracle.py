@@ -93,6 +93,8 @@ def metric(
     t = e + d + w + b
     lasts = e / s if s else (math.inf if e > 0 else 0.0)
     qos = e / t if t else 0.0
+    if not s:
+        return lasts
     if approach == "independent":
         return lasts - (e + w + b) - h
     if approach == "concurrent":

@@ -47,6 +47,7 @@ def test_the_key_of_an_account(of: PodFacts, shared: bool, key: str) -> None:
         pytest.param(pod(None), 0.7, 0, id="of its profile"),
         pytest.param(pod(slo="abc"), 0.7, 1, id="no number"),
         pytest.param(pod(slo="nan"), 0.7, 1, id="not a number"),
+        pytest.param(pod(slo="1e400"), 0.7, 1, id="a number that is too large"),
         pytest.param(pod(slo="-1"), 0.7, 1, id="negative"),
         pytest.param(pod(slo="7"), 0.7, 1, id="above one"),
         pytest.param(pod(slo="0.9", acceptablePreemptionOverhead="x", qosMeasuring="y"), 0.9, 2, id="two other faults"),
@@ -73,7 +74,7 @@ def test_nobody_accepts_to_lose_more_than_its_slo_leaves(
 
 
 @pytest.mark.parametrize("approach", ["independent", "average", "aggregate", "concurrent"])
-def test_who_asks_for_nothing_has_no_violation_ahead_and_the_metric_is_a_number(approach: str) -> None:
+def test_who_asks_for_nothing_lacks_nothing_and_can_lose_all_that_it_had(approach: str) -> None:
     pods = PodCounts(0, 1, 0, 1)
-    assert metric(approach, ServiceSums(0.0, 0.0, 5.0, 0.0, 1), 0.0, pods) <= 0.0
+    assert metric(approach, ServiceSums(0.0, 0.0, 5.0, 0.0, 1), 0.0, pods) == 0.0
     assert metric(approach, ServiceSums(9.0, 0.0, 5.0, 0.0, 1), 0.0, pods) == math.inf

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from typing import Final, Literal, NamedTuple, TypeAlias
@@ -119,7 +120,11 @@ def by_kind(kind: str | None) -> Approach:
 
 
 def number_in(text: str) -> float | None:
-    return float(text) if len(text) <= 64 and _FLOAT.fullmatch(text) else None
+    """As Go reads numbers: digits that say more than the largest one are none."""
+    if len(text) > 64 or not _FLOAT.fullmatch(text):
+        return None
+    number = float(text)
+    return None if math.isinf(number) and text[-1].isdigit() else number
 
 
 def acceptable_overhead(slo: float, annotated: float | None, default: float) -> float:

@@ -7,6 +7,8 @@
                           QoS > s: M = (E − s·T) / ((n_r + n_p)·s − k) − h, or infinite when k of them are enough
     concurrent            QoS < s: M = E/s − T − h;  else M = E/(N·s) − T/N
 
+    whatever it is        s = 0: infinite for who ran, else 0
+
 `M` is the time to violation of who meets its SLO `s`, and else what it has to run without a break to recover.
 """
 
@@ -70,8 +72,10 @@ class Measure(NamedTuple):
 
 def metric(approach: str, sums: ServiceSums, slo: float, pods: PodCounts) -> float:
     match approach:
+        case "independent" | "average" | "aggregate" | "concurrent" if not slo:
+            return share(sums.effective, slo)
         case "independent":
-            return share(sums.effective, slo) - (sums.effective + sums.waiting + sums.binding) - sums.overhead
+            return sums.effective / slo - (sums.effective + sums.waiting + sums.binding) - sums.overhead
         case "average" | "aggregate":
             return _of_several(sums, slo, pods)
         case "concurrent":
@@ -109,4 +113,4 @@ def _of_all_at_once(sums: ServiceSums, slo: float, slots: int) -> float:
     if sums.total and sums.qos < slo:
         return sums.effective / slo - sums.total - sums.overhead
     several = max(slots, 1)
-    return share(sums.effective, slo) / several - sums.total / several
+    return (sums.effective / slo - sums.total) / several
