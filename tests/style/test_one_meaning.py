@@ -39,7 +39,7 @@ OF_SCHEDULING = {
     "Rival": {"control.cpu.rivals", "scheduler.plugins.qos.standing"},
     "Strategy": {"model.parts.strategy", "scheduler.plugins.resources.strategies"},
     "Units": {"kernel.systemd.units", "scheduler.book.units"},
-    "Wish": {"plan.explanation.explain", "scheduler.plugins.qos.rules"},
+    "Wish": {"plan.explanation.explain", "scheduler.plugins.qos.classic.rules"},
 }
 KNOWN = {
     name: {f"j10ce.{home}" for home in homes} for name, homes in (OF_A_FORMAT | OF_EACH_END | OF_SCHEDULING).items()

@@ -45,6 +45,7 @@ class OwnerAccount:
 
     def __init__(self, key: str, identity: Identity, origin: float) -> None:
         self.key, self.identity, self.origin = key, identity, origin
+        self.version = 0  # another one after each event: for whoever keeps what it answered
         self.slots: list[ServiceSlot] = []
         self.flows = Flows(origin)
         self.online = Online(identity.slots, origin)

@@ -67,6 +67,7 @@ class Accounts:
             it = self._open(pod, now)
         it.pod = pod
         account = self._of[pod.uid]
+        account.version += 1
         self._refresh(account, it, pod, now)
         if pod.node:
             self._has_node(account, it, pod, now)
@@ -96,11 +97,13 @@ class Accounts:
 
     def allocating(self, uid: str, yes: bool) -> None:
         if (account := self._of.get(uid)) is not None:
+            account.version += 1
             (account.allocating.add if yes else account.allocating.discard)(uid)
 
     def owner_seen(self, owner: OwnerFacts, now: float) -> None:
         if (account := self._account_of(owner)) is not None and account.owners[0] == _owner_key(owner):
             slots = max(owner.slots, 0)
+            account.version += 1
             account.wanted(account.identity._replace(slots=slots, completions=owner.completions), self._tick(now))
 
     def owner_gone(self, owner: OwnerFacts) -> None:
@@ -186,6 +189,7 @@ class Accounts:
             account.run(it, min(pod.started, now), now)
 
     def _bound(self, account: OwnerAccount, it: Incarnation, now: float) -> None:
+        account.version += 1
         account.allocating.discard(it.pod.uid)
         account.bind(it, self._binding.pop(it.pod.uid, now))
         if self.mode == "classic":
@@ -194,6 +198,7 @@ class Accounts:
     def _close(self, account: OwnerAccount, it: Incarnation, now: float, succeeded: bool) -> None:
         if it.current:
             self._depart(account, it, now, succeeded)
+        account.version += 1
         account.close(it, now, succeeded)
         del self._of[it.pod.uid]
         if not account.live:

@@ -48,7 +48,7 @@ class Online:
 
     def sums(self, now: float) -> tuple[float, float]:
         """Effective and discarded."""
-        effective, discarded, until, online, needed = self._state(len(self._edges))
+        effective, discarded, until, online, needed = self.state
         gained = online * max(now - until, 0.0)
         if online >= needed:
             return effective + gained, discarded
@@ -56,7 +56,12 @@ class Online:
 
     @property
     def slots(self) -> int:
-        return self._state(len(self._edges))[4]
+        return self.state[4]
+
+    @property
+    def state(self) -> State:
+        """After all that has happened."""
+        return self._state(len(self._edges))
 
     def _state(self, edges: int) -> State:
         """After so many of the edges."""

@@ -18,6 +18,7 @@ from j10ce.scheduler.book.around import Around
 from j10ce.scheduler.book.columns import CPU, MEMORY, PODS, Columns
 from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
 from j10ce.scheduler.book.index import NodeIndex
+from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cluster import Amounts, Mask, Rows, Scores
 
 Requests: TypeAlias = tuple[tuple[str, int], ...]  # by name
@@ -205,17 +206,31 @@ class Book:
                 self._take_away(pod)
 
     def imagined(self, pod: PodFacts, rows: Rows, times: Rows) -> Book:
-        """The sums of rows, one by one, with so many more of a pod: nothing else of it is true."""
-        book = Book()
-        book.columns, book.lacking = self.columns, self.lacking
-        tables = (self.allocatable, self.used, self.weighed)
-        book.allocatable, book.used, book.weighed = (t.T.take(rows, axis=1).T for t in tables)
+        """The sums of rows, one by one, with so many more of a pod."""
+        book = self.sums(rows)
         for column, amount in (*self.vector(pod.shape.requests), (PODS, 1)):
             book.used[:, column] += times * amount
         for column, amount in enumerate(pod.shape.weighed):
             book.weighed[:, column] += times * amount
+        return book
+
+    def sums(self, rows: Rows) -> Book:
+        """Those of rows, one by one: nothing else of it is true."""
+        book = Book()
+        book.columns, book.lacking = self.columns, self.lacking
+        tables = (self.allocatable, self.used, self.weighed)
+        book.allocatable, book.used, book.weighed = (t.T.take(rows, axis=1).T for t in tables)
         book.alive = self.alive[rows]
         return book
+
+    def charge(self, shape: Shape) -> Amounts:
+        """What a pod takes, as in `used`."""
+        vector = self.vector(shape.requests)
+        taken = np.zeros(self.used.shape[1], np.int64)
+        for column, amount in vector:
+            taken[column] += amount
+        taken[PODS] += 1
+        return taken
 
     def row_of(self, name: str) -> int:
         """A new one for a node that nobody has heard of."""

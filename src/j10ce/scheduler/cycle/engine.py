@@ -93,6 +93,9 @@ class Engine:
             return np.zeros(len(rows), np.bool_)
         return outlook.allowed[rows] & np.isin(rows, self.nominated.rows(), invert=True)
 
+    def room(self, pod: PodFacts, sums: Book, rows: Rows) -> Mask:
+        return room_for(self._remembered(pod).asked, pod, sums, rows)
+
     def spared(self, pod: PodFacts) -> bool:
         return any(plugin.stands(pod) for plugin in self._sparing)
 

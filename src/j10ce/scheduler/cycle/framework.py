@@ -126,10 +126,14 @@ class Preemptor(Protocol):
 
 
 @runtime_checkable
-class Alike(Protocol):
+class Alike(Preemptor, Protocol):
     """A Preemptor that knows of which nodes a pod sees sums alone: of equal sums the answers are equal."""
 
     def alike(self, pod: PodFacts, rows: Rows, /) -> Mask: ...
+
+    def room(self, pod: PodFacts, sums: Book, rows: Rows, /) -> Mask:
+        """Where it fits, if sums of rows that are alike were `sums`."""
+        ...
 
 
 @runtime_checkable

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.scheduler.plugins.qos.budget import BURST_S, PreemptionBudget
+from j10ce.scheduler.plugins.qos.classic.rules import precedes, sort_key
 from j10ce.scheduler.plugins.qos.laxity import laxity, left_of_period
-from j10ce.scheduler.plugins.qos.rules import precedes, sort_key
 from tests.scheduler.plugins.qos.made import measure
 
 MARGIN = 20.0

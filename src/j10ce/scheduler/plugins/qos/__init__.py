@@ -3,10 +3,9 @@
 Importance is the SLO; sums and metrics come from accounts.
 
     settings   are the arguments of the plugin
-    rules      are those of classic mode: the order of the queue, and who may preempt whom
+    classic/   has the rules of classic mode: the order of the queue, and who has to go for whom
     laxity     is the law of lazy mode: how long a pod can still wait
     standing   is how a pod stands beside others
-    victims    chooses, node by node, whom classic mode lets go
     prospects  says on which nodes lazy mode looks for who can wait
     budget     is how often pods may be moved at all
     lazy       chooses whom lazy mode lets go

@@ -11,11 +11,11 @@ from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Candidate, Key, Preemptor
 from j10ce.scheduler.plugins.qos.admission import Admission
+from j10ce.scheduler.plugins.qos.classic.rules import sort_key
+from j10ce.scheduler.plugins.qos.classic.victims import Victims
 from j10ce.scheduler.plugins.qos.following import QosFollower
 from j10ce.scheduler.plugins.qos.lazy import Lazy
-from j10ce.scheduler.plugins.qos.rules import sort_key
 from j10ce.scheduler.plugins.qos.settings import QosSettings
-from j10ce.scheduler.plugins.qos.victims import Victims
 
 AGAIN_S: Final = 1.0
 ADMIT_AGAIN_S: Final = 10.0
