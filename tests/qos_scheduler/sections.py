@@ -13,7 +13,7 @@ from j10ce.scheduler.accounts.identity import DEFAULT_SLO, approach_written, ide
 from j10ce.scheduler.accounts.measure import Measure, PodCounts, ServiceSums
 from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
 from j10ce.scheduler.extender.wire import question, read_filter, read_preempt
-from j10ce.scheduler.plugins.qos.classic.rules import Wish, may_preempt, precedes
+from j10ce.scheduler.plugins.classic.rules import Wish, may_preempt, precedes
 from tests.qos_scheduler.measured import measured
 from tests.qos_scheduler.scenarios import holds
 

@@ -36,10 +36,10 @@ OF_SCHEDULING = {
     "NodeFacts": {"model.machine.facts", "scheduler.book.facts"},
     "Pending": {"model.plan", "scheduler.cycle.scheduler"},
     "Refused": {"model.plan", "scheduler.cycle.framework"},
-    "Rival": {"control.cpu.rivals", "scheduler.plugins.qos.standing"},
+    "Rival": {"control.cpu.rivals", "scheduler.plugins.classic.standing"},
     "Strategy": {"model.parts.strategy", "scheduler.plugins.resources.strategies"},
     "Units": {"kernel.systemd.units", "scheduler.book.units"},
-    "Wish": {"plan.explanation.explain", "scheduler.plugins.qos.classic.rules"},
+    "Wish": {"plan.explanation.explain", "scheduler.plugins.classic.rules"},
 }
 KNOWN = {
     name: {f"j10ce.{home}" for home in homes} for name, homes in (OF_A_FORMAT | OF_EACH_END | OF_SCHEDULING).items()

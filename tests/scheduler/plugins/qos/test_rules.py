@@ -7,8 +7,8 @@ import math
 from hypothesis import given
 from hypothesis import strategies as st
 
+from j10ce.scheduler.plugins.classic.rules import precedes, sort_key
 from j10ce.scheduler.plugins.qos.budget import BURST_S, PreemptionBudget
-from j10ce.scheduler.plugins.qos.classic.rules import precedes, sort_key
 from j10ce.scheduler.plugins.qos.laxity import laxity, left_of_period
 from tests.scheduler.plugins.qos.made import measure
 

@@ -3,9 +3,7 @@
 Importance is the SLO; sums and metrics come from accounts.
 
     settings   are the arguments of the plugin
-    classic/   has the rules of classic mode: the order of the queue, and who has to go for whom
     laxity     is the law of lazy mode: how long a pod can still wait
-    standing   is how a pod stands beside others
     prospects  says on which nodes lazy mode looks for who can wait
     budget     is how often pods may be moved at all
     lazy       chooses whom lazy mode lets go

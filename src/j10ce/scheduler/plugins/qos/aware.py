@@ -10,9 +10,9 @@ from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Candidate, Key, Preemptor
+from j10ce.scheduler.plugins.classic.rules import sort_key
+from j10ce.scheduler.plugins.classic.victims import Victims
 from j10ce.scheduler.plugins.qos.admission import Admission
-from j10ce.scheduler.plugins.qos.classic.rules import sort_key
-from j10ce.scheduler.plugins.qos.classic.victims import Victims
 from j10ce.scheduler.plugins.qos.following import QosFollower
 from j10ce.scheduler.plugins.qos.lazy import Lazy
 from j10ce.scheduler.plugins.qos.settings import QosSettings

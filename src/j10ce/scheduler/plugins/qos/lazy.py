@@ -15,11 +15,11 @@ from j10ce.scheduler.accounts.accounts import Accounts
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Candidate, Preemptor
+from j10ce.scheduler.plugins.classic.standing import Rival, rival, rivals
 from j10ce.scheduler.plugins.qos.budget import PreemptionBudget
 from j10ce.scheduler.plugins.qos.laxity import laxity, left_of_period
 from j10ce.scheduler.plugins.qos.prospects import FEW_ROWS, MOST_ROWS, Prospect, Prospects
 from j10ce.scheduler.plugins.qos.settings import QosSettings
-from j10ce.scheduler.plugins.qos.standing import Rival, rival, rivals
 
 GOING_S: Final = 30.0  # a victim that is still there after so long did not go
 

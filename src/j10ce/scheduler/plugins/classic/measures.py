@@ -8,7 +8,7 @@ import numpy as np
 
 from j10ce.scheduler.accounts.measure import FIRST_OVERHEAD_S
 from j10ce.scheduler.cluster import Mask
-from j10ce.scheduler.plugins.qos.classic.sheet import AGGREGATE, CONCURRENT, INDEPENDENT, Line, Numbers
+from j10ce.scheduler.plugins.classic.sheet import AGGREGATE, CONCURRENT, INDEPENDENT, Numbers, PodLine
 
 
 class Measures(NamedTuple):
@@ -29,7 +29,7 @@ class Sums(NamedTuple):
     overhead: Numbers
 
 
-def measures(of: Line[Numbers], now: float) -> Measures:
+def measures(of: PodLine[Numbers], now: float) -> Measures:
     with np.errstate(divide="ignore", invalid="ignore"):
         ran = np.where(np.isinf(of.run_start), 0.0, now - of.run_start)
         sums = _sums(of, ran, now)
@@ -39,7 +39,7 @@ def measures(of: Line[Numbers], now: float) -> Measures:
         return Measures(metric, of.slo, share, of.acceptable, of.contributing != 0, ran)
 
 
-def _sums(of: Line[Numbers], ran: Numbers, now: float) -> Sums:
+def _sums(of: PodLine[Numbers], ran: Numbers, now: float) -> Sums:
     since = now - of.origin
     running, waiting = of.ran + of.ran_open * since, of.waited + of.waited_open * since
     binding = of.bound + of.bound_open * since
@@ -59,7 +59,7 @@ def _sums(of: Line[Numbers], ran: Numbers, now: float) -> Sums:
     return Sums(effective, discarded, waiting, binding, effective + discarded + waiting + binding, overhead)
 
 
-def _metric(of: Line[Numbers], sums: Sums) -> Numbers:
+def _metric(of: PodLine[Numbers], sums: Sums) -> Numbers:
     effective, total, h = sums.effective, sums.total, sums.overhead
     lasts, qos = effective / of.slo, np.where(total != 0, effective / total, 0.0)
     short = lasts - total - h

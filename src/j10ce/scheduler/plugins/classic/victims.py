@@ -9,11 +9,11 @@ from j10ce.scheduler.book.around import BudgetFacts
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Mask, Rows
 from j10ce.scheduler.cycle.framework import Alike, Candidate, Preemptor
-from j10ce.scheduler.plugins.qos.classic.many import ManyLook
-from j10ce.scheduler.plugins.qos.classic.node import NodeLook
-from j10ce.scheduler.plugins.qos.classic.sheet import Sheet
-from j10ce.scheduler.plugins.qos.classic.toll import Toll, cheapest
-from j10ce.scheduler.plugins.qos.standing import Rival, rival, rivals
+from j10ce.scheduler.plugins.classic.many import ManyLook
+from j10ce.scheduler.plugins.classic.node import NodeLook
+from j10ce.scheduler.plugins.classic.sheet import Sheet
+from j10ce.scheduler.plugins.classic.standing import Rival, rival, rivals
+from j10ce.scheduler.plugins.classic.toll import Toll, cheapest
 
 
 class Victims:

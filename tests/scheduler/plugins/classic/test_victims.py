@@ -21,12 +21,12 @@ from j10ce.scheduler.cycle.engine import Engine
 from j10ce.scheduler.cycle.framework import Candidate, Preemptor
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.profile import profile
+from j10ce.scheduler.plugins.classic.measures import measures
+from j10ce.scheduler.plugins.classic.sheet import Sheet
+from j10ce.scheduler.plugins.classic.standing import rivals
+from j10ce.scheduler.plugins.classic.victims import Victims
 from j10ce.scheduler.plugins.qos.aware import QosAware
-from j10ce.scheduler.plugins.qos.classic.measures import measures
-from j10ce.scheduler.plugins.qos.classic.sheet import Sheet
-from j10ce.scheduler.plugins.qos.classic.victims import Victims
 from j10ce.scheduler.plugins.qos.settings import QosSettings
-from j10ce.scheduler.plugins.qos.standing import rivals
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
 from tests.scheduler.plugins.qos.cluster import Units
 

@@ -12,9 +12,9 @@ from contextlib import ExitStack
 from j10ce.scheduler.accounts.accounts import Accounts
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cycle.framework import Preemptor
-from j10ce.scheduler.plugins.qos.classic.rules import Preemption, Wish, may_preempt, precedes, sort_key
-from j10ce.scheduler.plugins.qos.classic.toll import Toll, victim
-from j10ce.scheduler.plugins.qos.standing import Rival, rivals
+from j10ce.scheduler.plugins.classic.rules import Preemption, Wish, may_preempt, precedes, sort_key
+from j10ce.scheduler.plugins.classic.standing import Rival, rivals
+from j10ce.scheduler.plugins.classic.toll import Toll, victim
 from j10ce.scheduler.plugins.queueing.reprieve import Away, violating
 
 

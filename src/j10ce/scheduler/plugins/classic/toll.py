@@ -12,12 +12,12 @@ from collections.abc import Iterable, Sequence
 from functools import partial
 from typing import Final, NamedTuple
 
-from j10ce.scheduler.plugins.qos.standing import Rival
+from j10ce.scheduler.plugins.classic.standing import Rival
 
 GENERAL: Final = -1.0  # a class below every importance
 
 
-class Victim(NamedTuple):
+class Leaving(NamedTuple):
     uid: str
     slo: float
     bears: float  # how far its metric is above the margin; 0, where its owner gains nothing by it
@@ -25,15 +25,15 @@ class Victim(NamedTuple):
 
 class Toll(NamedTuple):
     node: str
-    victims: tuple[Victim, ...]
+    victims: tuple[Leaving, ...]
 
 
 def bears(metric: float, contributing: bool, margin: float) -> float:
     return metric - margin if contributing else 0.0
 
 
-def victim(of: Rival, margin: float) -> Victim:
-    return Victim(of.pod.uid, of.measure.slo, bears(of.measure.metric, of.measure.contributing, margin))
+def victim(of: Rival, margin: float) -> Leaving:
+    return Leaving(of.pod.uid, of.measure.slo, bears(of.measure.metric, of.measure.contributing, margin))
 
 
 def cheapest(tolls: Sequence[Toll]) -> Toll:
@@ -47,7 +47,7 @@ def cheapest(tolls: Sequence[Toll]) -> Toll:
     return min(left, key=lambda toll: (len(toll.victims), toll.node))
 
 
-def classes(victims: Iterable[Victim]) -> dict[float, float]:
+def classes(victims: Iterable[Leaving]) -> dict[float, float]:
     """By importance: how far those in contention are below the margin; and in general, what all of them have."""
     score = defaultdict[float, float](float)
     for each in victims:

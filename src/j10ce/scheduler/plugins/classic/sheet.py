@@ -30,7 +30,7 @@ LINES: Final = 64  # at least, that are made at a time
 NOWHERE: Final = -1.0
 
 
-class Line(NamedTuple, Generic[N]):
+class PodLine(NamedTuple, Generic[N]):
     """Of one pod: where it is, and what its measure is made of. Sums are base + open · (now − origin)."""
 
     row: N
@@ -60,11 +60,11 @@ class Line(NamedTuple, Generic[N]):
     until: N
 
 
-NOBODY: Final = (NOWHERE, *(0.0,) * (len(Line._fields) - 1))
-ROW, OWNER = Line._fields.index("row"), Line._fields.index("owner")
+NOBODY: Final = (NOWHERE, *(0.0,) * (len(PodLine._fields) - 1))
+ROW, OWNER = PodLine._fields.index("row"), PodLine._fields.index("owner")
 
 
-class Followed:
+class OwnerLines:
     """An account, and the numbers of its lines."""
 
     def __init__(self, account: OwnerAccount, number: int) -> None:
@@ -82,10 +82,10 @@ class Sheet:
         self._table: Numbers = np.zeros((len(NOBODY), 0))
         self._charges: Amounts = np.zeros((0, 0), np.int64)  # of each line, what it takes by the book's columns
         self._pods: dict[int, tuple[PodFacts, int]] = {}  # by line, with their rows
-        self._of: dict[int, Followed] = {}  # by line
+        self._of: dict[int, OwnerLines] = {}  # by line
         self._free: list[int] = []
         self._there: dict[int, list[int]] = {}  # by row: lines
-        self._owners: dict[int, Followed] = {}  # by identity of their accounts, which they hold
+        self._owners: dict[int, OwnerLines] = {}  # by identity of their accounts, which they hold
         self._numbers = count(1)
         self._astray: dict[str, tuple[PodFacts, int]] = {}  # by uid: who has a node, and no account as yet
 
@@ -129,8 +129,8 @@ class Sheet:
         owner = self._owners.get(id(account)) if account is not None else None
         return np.asarray(self._table[OWNER, lines] == (NOWHERE if owner is None else owner.number), np.bool_)
 
-    def lines(self, lines: Rows) -> Line[Numbers]:
-        return Line[Numbers](*self._table[:, lines])
+    def lines(self, lines: Rows) -> PodLine[Numbers]:
+        return PodLine[Numbers](*self._table[:, lines])
 
     # -- inside
 
@@ -150,7 +150,7 @@ class Sheet:
             return
         owner = self._owners.get(id(account))
         if owner is None:
-            owner = self._owners[id(account)] = Followed(account, next(self._numbers))
+            owner = self._owners[id(account)] = OwnerLines(account, next(self._numbers))
         if not self._free:
             self._more()
         line = self._free.pop()
@@ -176,7 +176,7 @@ class Sheet:
         self._charges = np.pad(self._charges, ((0, more.shape[1]), (0, 0)))
         self._free += range(lines, self._table.shape[1])
 
-    def _write(self, line: int, owner: Followed) -> None:
+    def _write(self, line: int, owner: OwnerLines) -> None:
         (pod, row), account = self._pods[line], owner.account
         it = account.live.get(pod.uid)
         if it is None:  # its account was closed, and perhaps it has another one by now
@@ -196,7 +196,7 @@ def line_of(
     flows = it.slot.flows if identity.approach == "independent" else account.flows
     effective, discarded, until, online, needed = account.online.state
     enough = online >= needed
-    return Line(
+    return PodLine(
         row, number, CODES[identity.approach], identity.slo,
         acceptable_overhead(identity.slo, identity.acceptable, default_acceptable), account.contributes(identity),
         account.pending, account.running, needed, it.pod.phase == "Running",

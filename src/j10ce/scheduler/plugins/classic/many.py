@@ -14,10 +14,10 @@ from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Mask, Rows
 from j10ce.scheduler.cycle.framework import Alike, Preemptor
-from j10ce.scheduler.plugins.qos.classic.measures import Measures, measures
-from j10ce.scheduler.plugins.qos.classic.sheet import Numbers, Sheet
-from j10ce.scheduler.plugins.qos.classic.toll import Toll, Victim
-from j10ce.scheduler.plugins.qos.standing import Rival
+from j10ce.scheduler.plugins.classic.measures import Measures, measures
+from j10ce.scheduler.plugins.classic.sheet import Numbers, Sheet
+from j10ce.scheduler.plugins.classic.standing import Rival
+from j10ce.scheduler.plugins.classic.toll import Leaving, Toll
 
 
 class Going(NamedTuple):
@@ -120,7 +120,7 @@ class ManyLook:
         of = victims.only(victims.rows == row)
         uids = [self._sheet.pod(line).uid for line in of.lines.tolist()]
         chosen = zip(uids, of.slo.tolist(), of.bears.tolist(), strict=True)
-        return Toll(book.names[row], tuple(Victim(*each) for each in chosen))
+        return Toll(book.names[row], tuple(Leaving(*each) for each in chosen))
 
 
 def turns(at: Rows) -> list[Rows]:
