@@ -109,6 +109,26 @@ def test_a_full_cpu_says_so(tmp_path: Path) -> None:
     assert [r.reason for _, r in refused] == ["no group 'j10ce-be': kernel said ENOSPC; Out of CLOSIDs"]
 
 
+def test_ways_that_a_group_of_others_has_for_itself_are_neither_given_nor_taken(tmp_path: Path) -> None:
+    """What is left is side by side, and a group that finds no way at all is not made."""
+    bench = Bench(tmp_path, ways=8)
+    bench.caches.make("theirs")
+    bench.caches.by_name[""].held["L3"] = {"0": 0x0F, "1": 0x0F}
+    bench.caches.write("theirs/schemata", "L3:0=30;1=30")
+    bench.caches.by_name["theirs"].exclusive = True
+    assert not bench.apply(Make(BE, "j10ce-be", "test")).refused()
+    assert bench.caches.by_name["j10ce-be"].held["L3"] == {"0": 0x0F, "1": 0x0F}
+    refused = bench.apply(ValueChange(WAYS, None, frozenset({4}), "test", "test")).refused()
+    assert ["Overlaps with exclusive group" in r.reason for _, r in refused] == [True]
+    for line, why in (("L3:0=38", "Overlaps with other group"), ("L3:0=30;0=30", "Duplicate domain 0")):
+        answer = bench.caches.write("theirs/schemata", line)
+        assert isinstance(answer, Refused)
+        assert why in answer.reason
+    bench.caches.by_name["theirs"].held["L3"] = {"0": 0xFF, "1": 0xFF}
+    assert isinstance(answer := bench.caches.make("late"), Refused)
+    assert "No space on L3:0" in answer.reason
+
+
 def test_a_group_that_someone_else_removes_is_gone_with_its_values(bench: Bench) -> None:
     bench.apply(*MADE)
     bench.kernel.track([POD])

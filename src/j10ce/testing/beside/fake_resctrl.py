@@ -98,7 +98,12 @@ class FakeResctrl(ResctrlFiles):
         if len(self.by_name) >= self._closids:
             self._status = "Out of CLOSIDs"
             return Refused(f"no group {group!r}: kernel said ENOSPC; {self._status}")
-        self.by_name[group] = CacheGroup(next(self._next), {r: self._fresh(r) for r in self.by_name[""].held})
+        fresh = {r: self._fresh(r) for r in self.by_name[""].held}
+        for resource, held in fresh.items():
+            for cache in (c for c, bits in held.items() if resource != BANDWIDTH and bits.bit_count() < self._least):
+                self._status = f"No space on {resource}:{cache}"
+                return Refused(f"no group {group!r}: kernel said ENOSPC; {self._status}")
+        self.by_name[group] = CacheGroup(next(self._next), fresh)
         return None
 
     def remove(self, group: str) -> Refused | Gone | None:
@@ -137,12 +142,13 @@ class FakeResctrl(ResctrlFiles):
         return f"{said[leaf]}\n" if leaf in said else None
 
     def _fresh(self, resource: str) -> dict[str, int]:
-        """A new group has all that no exclusive one has."""
+        """A new group has the first ways side by side that no exclusive one has."""
         held = dict(self.by_name[""].held[resource])
         if resource == BANDWIDTH:
             return dict.fromkeys(held, self._most)
         taken = {c: self._taken(resource, c, None) for c in held}
-        return {c: ((1 << self._ways) - 1) & ~taken[c] or 1 for c in held}
+        free = {c: ((1 << self._ways) - 1) & ~taken[c] for c in held}
+        return {c: bits & ~(bits + (bits & -bits)) if bits else 0 for c, bits in free.items()}
 
     def _taken(self, resource: str, cache: str, but: CacheGroup | None) -> int:
         exclusive = (g.held[resource][cache] for g in self.by_name.values() if g.exclusive and g is not but)
@@ -155,19 +161,27 @@ class FakeResctrl(ResctrlFiles):
             return "Missing ':'"
         if name.strip() not in group.held:
             return f"Unknown or unsupported resource name '{name.strip()}'"
-        resource, wanted = name.strip(), dict(group.held[name.strip()])
+        resource, wanted = name.strip(), dict[str, int]()
         for item in filter(None, values.split(";")):
-            cache, equals, value = item.partition("=")
-            if not equals or cache.strip() not in wanted:
+            cache, equals, value = (part.strip() for part in item.partition("="))
+            if not equals or cache not in group.held[resource]:
                 return f"Missing '=' or non-numeric domain: {item!r}" if not equals else f"Unknown domain {cache}"
-            number = self._number(resource, value.strip())
+            if cache in wanted:
+                return f"Duplicate domain {cache}"
+            number = self._number(resource, value)
             if isinstance(number, str):
                 return number
-            if resource != BANDWIDTH and number & self._taken(resource, cache.strip(), group):
-                return "Overlaps with exclusive group"
-            wanted[cache.strip()] = number
-        group.held[resource] = wanted
+            if resource != BANDWIDTH and (why := self._overlaps(resource, cache, number, group)):
+                return why
+            wanted[cache] = number
+        group.held[resource] |= wanted
         return ""
+
+    def _overlaps(self, resource: str, cache: str, bits: int, group: CacheGroup) -> str:
+        if bits & self._taken(resource, cache, group):
+            return "Overlaps with exclusive group"
+        others = (g.held[resource][cache] for g in self.by_name.values() if g is not group)
+        return "Overlaps with other group" if group.exclusive and any(bits & o for o in others) else ""
 
     def _number(self, resource: str, text: str) -> int | str:
         try:
