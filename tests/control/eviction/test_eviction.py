@@ -152,6 +152,17 @@ def test_who_was_asked_to_leave_counts_as_gone_and_is_still_wished_away() -> Non
     assert (Deed.EVICT, "b") not in deeds(actions)
 
 
+def test_who_was_asked_to_leave_does_not_take_what_the_others_are_slowed_down_for() -> None:
+    """It is thawed, and has a sixteenth beyond its cap to end in; on a machine on paper it took all that was left."""
+    controller = Eviction(Eviction.Config())
+    done = {(Deed.EVICT, A.target): build.WALL + 36}
+    for now in range(45):
+        fields = {"said": {"mode": "enforce"}, "done": done if now > 36 else {}}
+        proposals, _ = look(controller, snapshot(float(now), 85, **fields))
+    assert {p.setting.target: p.value for p in proposals["memory.high"]} == {A.target: 4.25 * GIB}
+    assert "cgroup.freeze" not in proposals
+
+
 def test_who_is_not_let_go_for_longer_than_the_cool_down_counts_for_nothing() -> None:
     controller = Eviction(Eviction.Config())
     said = {"mode": "enforce", "coolDown": "20s"}

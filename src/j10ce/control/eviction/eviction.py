@@ -76,7 +76,7 @@ class Eviction:
             if trigger in CLIMBED and _stands_still(snap, course) and snap.supports("cgroup.freeze"):
                 yield from (_freeze(course, t) for t in stays if not snap.entitlements[t].floor.cpu)
             if trigger in CLIMBED and course.climb.stage >= Rung.THROTTLE:
-                yield from self._throttle(snap, course, stays)
+                yield from self._throttle(snap, course, stays, [v.target for v in course.victims if v.target in gone])
 
     def act(self, snap: Snapshot, /) -> Iterator[Action]:
         """As `propose` has just decided."""
@@ -109,10 +109,12 @@ class Eviction:
             if resource not in slowing:
                 caps.forget()
 
-    def _throttle(self, snap: Snapshot, course: Course, victims: Iterable[TargetId]) -> Iterator[Proposal]:
+    def _throttle(
+        self, snap: Snapshot, course: Course, victims: Iterable[TargetId], going: Iterable[TargetId]
+    ) -> Iterator[Proposal]:
         caps = self._caps["memory" if course.need.trigger == "memory" else "cpu"]
         if snap.supports(caps.knob):
-            for setting, most, how in caps.on(snap, victims):
+            for setting, most, how in caps.on(snap, victims, going):
                 why = f"{how}: {course.need.reason}"
                 yield Proposal(setting, Bound.AT_MOST, most, self.name, Rank.POLICY, why)
 

@@ -2,7 +2,8 @@
 
     memory.high ≤ memory in use as the victim is chosen, in whole pages
     cpu.max     ≤ max(LEAST, half of the CPU time in use as the victim is chosen)
-A cap is set once and does not follow the usage up, so that it neither creeps nor flutters.
+A cap is set once and does not follow the usage up, so that it neither creeps nor flutters. Who was asked to leave has
+CPU time to do so, and memory a little beyond its cap: without one it could take what the others are slowed down for.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from j10ce.model.snapshot import Snapshot
 
 LEAST_CPUS: Final = 0.1
 PART: Final = 0.5
+ROOM: Final = 16  # one part in so many of its cap, to end in
 
 
 class Caps:
@@ -29,16 +31,23 @@ class Caps:
         self._resource = resource
         self._caps: dict[TargetId, float] = {}
 
-    def on(self, snap: Snapshot, victims: Iterable[TargetId]) -> Iterator[tuple[Setting, float, str]]:
-        """(setting, at most so much, why) for each; whoever is no victim any more is forgotten."""
-        measure = self._memory if self._resource == "memory" else self._cpu
-        able = [t for t in victims if self._resource == "memory" or not _closed(snap, t)]
+    def on(
+        self, snap: Snapshot, victims: Iterable[TargetId], going: Iterable[TargetId] = ()
+    ) -> Iterator[tuple[Setting, float, str]]:
+        """(setting, at most so much, why) for each; whoever is no victim any more is forgotten. `going` were asked to
+        leave: a cap that one of them has stays, and no other comes."""
+        memory = self._resource == "memory"
+        measure = self._memory if memory else self._cpu
+        able = [t for t in victims if memory or not _closed(snap, t)]
         fresh = {t: cap for t in able if (cap := self._caps.get(t, measure(snap, t))) is not None}
-        self._caps = fresh
+        ending = {t: self._caps[t] for t in going if memory and t in self._caps}
+        self._caps = fresh | ending
         for target, cap in fresh.items():
             slowed = f"slowed down to {cap / PERIOD_US:.2f} CPUs"
-            how = f"kept at {spell('memory', cap)}" if self._resource == "memory" else slowed
-            yield Setting(target, self.knob), cap, how
+            yield Setting(target, self.knob), cap, f"kept at {spell('memory', cap)}" if memory else slowed
+        for target, cap in ending.items():
+            most = pages_up(cap + cap / ROOM, snap.node.page)
+            yield Setting(target, self.knob), most, f"kept at {spell('memory', most)} while it ends"
 
     def forget(self) -> None:
         """Nobody is slowed down any more."""
