@@ -7,10 +7,12 @@ from typing import Any
 import httpx2 as httpx
 import pytest
 
+from j10ce.manager.documents import size
 from tests.manager.assembled import BASE, Manager
 from tests.manager.conftest import api as api
 from tests.manager.conftest import manager as manager
 from tests.security.plane import hold, obj
+from tests.security.shares.test_documents import written
 from tests.security.shares.test_shares import enrolled
 
 STRATEGIES, HOLDS = f"{BASE}/nodestrategies", f"{BASE}/namespaces/j10ce-system/holds"
@@ -73,3 +75,17 @@ async def test_strategies_are_written_by_administrators_alone(
         answer = await eve.request(method, f"{STRATEGIES}{path}", json=body, headers=headers)
         assert (answer.status_code, "admin may" in answer.text) == (403, True), answer.text
         assert (await eve.get(f"{STRATEGIES}/theirs")).json()["spec"] == STRATEGY["spec"]
+
+
+async def test_an_editor_cannot_have_every_node_look_at_very_many_settings(
+    manager: Manager, api: httpx.AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On every tick, whether there are such disks or not. What counts is not how long the hold is."""
+    monkeypatch.setattr(size, "MOST_SHARED", 3 * 64 * size.OF_SETTING)
+    holds = f"{BASE}/namespaces/default/holds"
+    async with await enrolled(manager, "eve", "editor") as eve:
+        many = [hold(f"h{m}", knobs=[f"io.max[{m}:{n}]" for n in range(16)]) for m in range(4)]
+        codes = [(await written(eve, holds, one))[0] for one in many]
+        assert codes == [201, 201, 201, 422]
+        wider = await eve.post(holds, json=hold("wider", knobs=[f"io.max[9:{n}]" for n in range(17)]))
+        assert (wider.status_code, "68 settings" in wider.text) == (422, True)

@@ -311,3 +311,11 @@ def test_a_knob_by_its_name_on_v1_or_mistyped_is_answered_with_ours(typed: str, 
     assert unknown_knob("knob", typed).hint.startswith(hint)
     assert [f.hint for f in knobs("knobs", [typed])] == [unknown_knob("knob", typed).hint]
     assert typed not in KNOBS
+
+
+def test_a_target_beyond_any_length_fills_no_cache() -> None:
+    """Validation on an agent, in a webhook and in a manager remembers targets that many holds have."""
+    syntax.is_target("workload/default/web")
+    before = syntax._is_target.cache_info().currsize
+    assert not any(syntax.is_target(f"workload/default/{n}{'y' * 100_000}") for n in range(3))
+    assert syntax._is_target.cache_info().currsize == before

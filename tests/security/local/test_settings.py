@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.socket.admission import AdmitRequest, Caller
-from j10ce.errors import Denied
+from j10ce.errors import Denied, Invalid
 from tests.agent.ring.test_runner import ROOT_USER, Scene, running
 
 UID = 4_000_000_000  # beyond what anyone gives to a user
@@ -94,3 +94,14 @@ async def test_a_user_limits_his_own_workload_and_root_sets_what_root_likes(tmp_
         await scene.operations.hold(replace(ROOTS, knobs=("cpu.weight",), value="2048"), ROOT_USER)
         await scene.operations.hold(ROOTS, USER)  # as it is, whose ever it is
         assert len(scene.operations.holds()) == 3
+
+
+async def test_a_hold_means_few_settings_however_many_disks_or_links_it_names(tmp_path: Path) -> None:
+    """Each is looked at on every tick, whether there is such a disk or not."""
+    disks = tuple(f"io.max[8:{n}]" for n in range(17))
+    links = tuple(f"net.egress.ceil[eth{n}]" for n in range(65))
+    async with running(tmp_path) as scene:
+        for names, count in ((disks, 68), (links, 65)):
+            with pytest.raises(Invalid, match=f"{count} settings; at most 64"):
+                await scene.operations.hold(replace(MINE, knobs=names), USER)
+        assert scene.operations.holds() == ()

@@ -13,6 +13,7 @@ from msgspec import UNSET
 from j10ce.errors import Finding, Invalid
 from j10ce.manager.identity import Role, current
 from j10ce.model.kinds import Hold, MinimalReservationPolicy, NodeStrategy, Object, Policy, QoSProfile
+from j10ce.model.knob import read_names
 from j10ce.model.schema import encode
 from j10ce.model.stored import Key, key_of
 from j10ce.policy.document.document import HOSTNAME_LABEL, Spread, bare_hold, bare_policy
@@ -22,6 +23,7 @@ EVERYWHERE: Final = ""
 MIB: Final = 1 << 20
 MOST_SHARED: Final = 8 * MIB  # bytes that every node may have to be sent; with those of one node an agent reads 16 MiB
 MOST_OWN: Final = 4 * MIB  # of what names one node
+OF_SETTING: Final = 256  # bytes that a setting of a hold counts as at least: a node looks at each on every tick
 
 
 class Weight(NamedTuple):
@@ -69,7 +71,8 @@ def weight_of(obj: Object) -> Weight | None:
     """None: documents do not tell of it."""
     match obj:
         case Hold() if reaches(obj):
-            return Weight(obj.spec.node, len(encode(bare_hold(obj))))
+            settings = sum(len(read_names(name)) for name in obj.spec.knobs)
+            return Weight(obj.spec.node, max(len(encode(bare_hold(obj))), OF_SETTING * settings))
         case QoSProfile() | MinimalReservationPolicy() | NodeStrategy():
             return Weight(named_by(obj) or EVERYWHERE, len(encode(bare_policy(obj))))
         case _:

@@ -36,6 +36,7 @@ from j10ce.policy.validation.strategy import MOST_CPUS, longer_than_nothing, str
 
 MOST_UNITS: Final = 1_000_000
 MOST_PRIORITY: Final = 1_000_000
+MOST_SETTINGS: Final = 64  # of one hold: each costs every node that it reaches something on every tick
 MOST_ANNOTATIONS: Final = 256 << 10  # bytes, as in Kubernetes
 # Together with its namespace it has to fit in the name of one directory or unit.
 MOST_WORKLOAD_NAME: Final = 128
@@ -167,10 +168,15 @@ def _hold(obj: Hold) -> Iterator[Finding]:
 
 
 def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
-    """Each one is known, and named once: the value of a hold is read for each. A deed can be held as well."""
+    """Each one is known, and named once: the value of a hold is read for each. A deed can be held as well.
+
+    What is held is looked at on every tick, so that there are few of a hold.
+    """
     seen: set[str] = set()
+    settings = 0
     for n, knob in enumerate(named):
         meant = read_names(knob)
+        settings += max(1, len(meant))
         if not meant and knob not in DEEDS:
             yield unknown_knob(f"{path}[{n}]", knob)
         elif one := next((name for name, instance in meant if instance and not KNOBS[name].several), None):
@@ -178,6 +184,9 @@ def knobs(path: str, named: Sequence[str]) -> Iterator[Finding]:
         elif knob in seen:
             yield Finding(f"{path}[{n}]", knob, "named twice", "name each knob once")
         seen.add(knob)
+    if settings > MOST_SETTINGS:
+        hint = f"at most {MOST_SETTINGS}; without its instance a knob means all that are there"
+        yield Finding(path, None, f"{settings} settings", hint)
 
 
 DEEDS: Final = frozenset(deed.value for deed in Deed)
