@@ -47,9 +47,9 @@ def simulated(scenario: str, policy: str) -> RunResult:
 def scenario_of(document: Mapping[str, Any]) -> dict[str, Any]:
     """As the simulator reads them."""
     nodes, pod, classes = document["nodes"], document["pod"], document["classes"]
-    counts = document["expected"]["measured_kubernetes"]["priority_based"]["classes"]
+    counts = document.get("counts") or document["expected"]["measured_kubernetes"]["priority_based"]["classes"]
     asked = {"cpu": f"{round(pod['cpu'] * 1000)}m", "memory": f"{round(pod['memory'] * 1e6)}Ki"}
-    owners = [{"name": name, "class": name, "count": counts[name]["n"], **asked} for name in counts]
+    owners = [{"name": name, "class": name, "count": number_of(counts[name]), **asked} for name in counts]
     return {
         "name": document["name"],
         "horizon": f"{document['horizon_s']}s",
@@ -69,6 +69,10 @@ def scenario_of(document: Mapping[str, Any]) -> dict[str, Any]:
             "classic": {"safetyMargin": "30s", "minimumRunningTime": "180s", "acceptablePreemptionOverhead": 0.05}
         },
     }
+
+
+def number_of(count: int | Mapping[str, int]) -> int:
+    return count if isinstance(count, int) else count["n"]
 
 
 def unmet(clause: str, ran: Ran) -> str:

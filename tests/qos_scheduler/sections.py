@@ -7,14 +7,31 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
+import msgspec
+from msgspec import Raw
+
 from j10ce.errors import Invalid
+from j10ce.model.kube.native import decode_native, without_nulls
+from j10ce.model.kube.surroundings import PodOwner
 from j10ce.scheduler.accounts.duration import spelled_ns
 from j10ce.scheduler.accounts.identity import DEFAULT_SLO, approach_written, identified, number_in
 from j10ce.scheduler.accounts.measure import Measure, PodCounts, ServiceSums
-from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
-from j10ce.scheduler.extender.wire import question, read_filter, read_preempt
-from j10ce.scheduler.plugins.classic.rules import Wish, may_preempt, precedes
-from tests.qos_scheduler.measured import measured
+from j10ce.scheduler.book.facts import PodFacts
+from j10ce.scheduler.extender.wire import (
+    FilterAnswer,
+    HostPriority,
+    MetaPod,
+    MetaVictims,
+    PreemptAnswer,
+    question,
+    read_filter,
+    read_preempt,
+)
+from j10ce.scheduler.plugins.classic.rules import Wish, may_preempt, precedes, sort_key
+from j10ce.scheduler.reading.owners import Owners
+from tests.qos_scheduler.choosing import chosen
+from tests.qos_scheduler.lives import lived, shown
+from tests.qos_scheduler.measured import clock_of, measured
 from tests.qos_scheduler.scenarios import holds
 
 TOLERANCE: Final = 1e-6
@@ -35,10 +52,10 @@ def approach(case: Case) -> None:
 
 
 def slots(case: Case) -> None:
-    spec, kind = case["spec"], case["owner_kind"]
-    held = spec.get("parallelism", spec.get("replicas", 1))
-    owner = kind and OwnerFacts(kind, "default", "o", slots=held, completions=spec.get("completions", 0))
-    identity = identified(PodFacts("u", "default", "p", owner=owner or None))
+    """The object is read as it comes from an API server."""
+    kind, whole = case["owner_kind"], {"metadata": {"name": "o", "namespace": "default"}, "spec": case["spec"]}
+    owner = Owners().put(kind, decode_native(json.dumps(without_nulls(whole)).encode(), PodOwner)) if kind else None
+    identity = identified(PodFacts("u", "default", "p", owner=owner))
     equal("slots", identity.slots, case["slots"])
     equal("expected_completions", identity.completions, case["expected_completions"])
 
@@ -81,18 +98,81 @@ def order(case: Case) -> None:
 
 def texts(case: Case) -> None:
     """What kube-scheduler sends is read, and keys of answers are capitalised."""
-    whole = json.loads(case["json"])
+    whole = {key.lower(): value for key, value in json.loads(case["json"]).items()}
     text = case["json"].encode()
     try:
         match case["type"]:
             case "ExtenderArgs":
-                equal("names", list(read_filter(question(text)).nodes), whole["NodeNames"] or [])
+                call = read_filter(question(text))
+                equal("names", list(call.nodes), whole.get("nodenames") or [])
+                equal("pod", call.pod.metadata.name, whole["pod"]["metadata"]["name"])
             case "ExtenderPreemptionArgs":
-                equal("nodes", sorted(read_preempt(text).victims), sorted(whole["NodeNameToMetaVictims"] or {}))
-            case _:
-                equal("capitalised keys", all(key[:1].isupper() for key in whole), True)
+                asked = read_preempt(text).victims
+                equal("nodes", sorted(asked), sorted(whole.get("nodenametometavictims") or {}))
+            case kind:
+                answered(kind, whole)
     except Invalid as refused:
         raise Unmet(f"refused: {refused}") from None
+
+
+def answered(kind: str, whole: Case) -> None:
+    """What we would answer in these words is spelled like this, but for nodes, which we never send whole."""
+    match kind:
+        case "ExtenderFilterResult":
+            ours: Any = FilterAnswer(
+                node_names=Raw(json.dumps(whole["nodenames"]).encode()),
+                failed_nodes=whole["failednodes"],
+                failed_and_unresolvable_nodes=whole["failedandunresolvablenodes"],
+                error=whole["error"],
+            )
+            whole = {**whole, "nodes": None}
+        case "HostPriority":
+            ours = HostPriority(whole["host"], whole["score"])
+        case "ExtenderPreemptionResult":
+            victims = {
+                node: MetaVictims([MetaPod(pod["UID"]) for pod in of["Pods"]], of["NumPDBViolations"])
+                for node, of in (whole["nodenametometavictims"] or {}).items()
+            }
+            ours = PreemptAnswer(victims)
+        case "ExtenderBindingArgs" | "ExtenderBindingResult":  # no binding is ours to do
+            return
+        case _:
+            raise Unmet(f"no message {kind!r} is known")
+    spelled = json.loads(msgspec.json.encode(ours))
+    equal("keys", all(key[:1].isupper() for key in spelled), True)
+    equal("answer", {key.lower(): value for key, value in spelled.items()}, whole)
+
+
+def lives(case: Case) -> None:
+    got = lived(case["input"])
+    for name, want in case["expected"].items():
+        equal(name, got[name], want)
+
+
+def clocks(case: Case) -> None:
+    given = case["input"]
+    clock, now = clock_of({"succeeded": False, **given}), given["now"]
+    for name, want in case["expected"].items():
+        equal(name, getattr(clock, name)(now), want)
+
+
+def tables(case: Case) -> None:
+    equal("text", shown(case["input"]), case["text"])
+
+
+def victims(case: Case) -> None:
+    got = chosen(case["input"])
+    for name, want in case["expected"].items():
+        equal(name, got[name], sorted(want) if name == "victims" else want)
+
+
+def queue(case: Case) -> None:
+    """A whole queue in its order, whatever order it comes in."""
+    given = case["input"]
+    pods = [(number(p["metric"]), p["importance"], p["name"]) for p in given["pods"]]
+    for come in (pods, pods[::-1]):
+        inorder = sorted(come, key=lambda p: sort_key(p[0], p[1], given["safety_margin_s"]))
+        equal("order", [name for _, _, name in inorder], case["expected"])
 
 
 def semantics(case: Case) -> None:
@@ -132,6 +212,11 @@ SECTIONS: Final[Mapping[str, Callable[[Any], None]]] = {
     "cases": metrics,
     "can_preempt": can_preempt,
     "order": order,
+    "queue": queue,
+    "clocks": clocks,
+    "lives": lives,
+    "tables": tables,
+    "victims": victims,
     "texts": texts,
     "semantics": semantics,
     "acceptance": acceptance,
