@@ -134,7 +134,7 @@ def test_what_fits_beside_the_held_capacity_is_placed(shop: Shop) -> None:
 
 
 def test_a_node_that_is_promised_to_others_is_the_last_choice(shop: Shop) -> None:
-    """By requests alone, which kube-scheduler goes by, it is the emptiest. It scores less than most: below zero."""
+    """By requests alone, which kube-scheduler goes by, it is the emptiest. It scores less than the others."""
     shop.reserve("web", "6", 1)
     (held,) = shop.witness("web")
     for n in range(4):

@@ -49,12 +49,12 @@ def test_scores_are_from_nought_to_ten_and_prefer_the_emptier_node() -> None:
     assert "new" not in scores, "nothing is known of it"
 
 
-def test_what_most_have_in_common_is_left_out() -> None:
+def test_what_all_have_in_common_is_left_out_and_no_score_is_below_nought() -> None:
     made = extender({name: amount(8, 32) for name in "abcde"}, policy("web", amount(6, 24), {"c": 1}))
     bind(made, pod("neighbour", amount(6, 24)), "d")
     scores = dict(made.prioritize(pod("batch", amount(1, 1)), list("abcde")))
-    assert scores.keys() == {"c", "d"}, "the others are as good as each other"
-    assert -10 <= scores["c"] == scores["d"] < 0
+    assert scores.keys() == {"a", "b", "e"}, "the others are as bad as each other"
+    assert 0 < scores["a"] == scores["b"] == scores["e"] <= 10
 
 
 @given(st.lists(st.integers(0, 7), min_size=2, max_size=5))
@@ -65,6 +65,7 @@ def test_scores_of_many_differ_as_those_of_two(loads: list[int]) -> None:
         bind(made, pod(f"on-{name}", amount(load, load)), name)
     batch = pod("batch", amount(1, 1))
     scores = dict(made.prioritize(batch, names))
+    assert all(0 < score <= 10 for score in scores.values())
     for one, other in combinations(names, 2):
         pair = dict(made.prioritize(batch, [one, other]))
         assert scores.get(one, 0) - scores.get(other, 0) == pair.get(one, 0) - pair.get(other, 0)

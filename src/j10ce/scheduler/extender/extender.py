@@ -56,16 +56,15 @@ class Extender:
         return Filtered(left, rows[fits], failed, hopeless, soon=soon)
 
     def prioritize(self, guest: Guest, names: Sequence[str], rows: Rows | None = None) -> list[tuple[str, int]]:
-        """How much better or worse than most, up to ten. What most have in common decides nothing, so it is left out,
-        and so are nodes that have nothing else: the scheduler takes longer to read a score than we to make it. It adds
-        up scores as they are, also those below zero."""
+        """How much better than the worst, up to ten. What all have in common decides nothing, so it is left out, and so
+        are nodes that have nothing else: the scheduler takes longer to read a score than we to make it."""
         rows = self.occupancy.rows(names) if rows is None else rows
         if not len(rows):
             return []
         totals = self._scores(guest, self._seats(guest, np.arange(len(self.occupancy.names))))
         known_or_none = np.append(totals, 0.0)  # a row of -1 is the last
         points = np.rint(known_or_none[rows] / 100 * MOST_SCORE).astype(np.int64)
-        points -= np.bincount(points).argmax()
+        points -= points.min()
         return [(name, score) for name, score in zip(names, points.tolist(), strict=True) if score]
 
     def preempt(self, guest: Guest, victims: Mapping[str, Iterable[str]]) -> set[str]:

@@ -46,7 +46,7 @@ class FilterAnswer(Struct, frozen=True, kw_only=True, rename="pascal"):
 
 class HostPriority(Struct, frozen=True, rename="pascal"):
     host: str
-    score: int  # -10 to 10
+    score: int  # 0 to 10
 
 
 class MetaPod(Struct, frozen=True):

@@ -6,6 +6,7 @@ import math
 from typing import Final
 
 from j10ce.scheduler.accounts.accounts import Accounts
+from j10ce.scheduler.accounts.identity import SYSTEM
 from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
@@ -16,6 +17,7 @@ from j10ce.scheduler.plugins.qos.admission import Admission
 from j10ce.scheduler.plugins.qos.following import QosFollower
 from j10ce.scheduler.plugins.qos.lazy import Lazy
 from j10ce.scheduler.plugins.qos.settings import QosSettings
+from j10ce.scheduler.plugins.queueing.preemption import DefaultPreemption
 
 AGAIN_S: Final = 1.0
 ADMIT_AGAIN_S: Final = 10.0
@@ -36,6 +38,7 @@ class QosAware(QosFollower):
         self.settings = settings
         self._lazy = Lazy(self.accounts, settings)
         self._victims = Victims(self.accounts, settings.safety_margin_s, settings.minimum_running_s)
+        self._by_priority = DefaultPreemption(stays=is_systems)
         self._admission = None if settings.admission == "off" else Admission(accounts, settings)
 
     def read(self, book: Book, /) -> None:
@@ -63,6 +66,8 @@ class QosAware(QosFollower):
     def post_filter(self, pod: PodFacts, rows: Rows, cycle: Preemptor, now: float, /) -> Candidate | str:
         if not pod.preempts:
             return "Its preemptionPolicy is Never."
+        if pod.namespace == SYSTEM:  # it has no SLO, and others cannot do without it
+            return self._by_priority.post_filter(pod, rows, cycle, now)
         chooser = self._victims if self.settings.mode == "classic" else self._lazy
         return chooser.choose(pod, rows, cycle, now)
 
@@ -71,3 +76,7 @@ class QosAware(QosFollower):
             return now + ADMIT_AGAIN_S
         needed = now if self.settings.mode == "classic" else self._lazy.needed_at(pod, now)
         return needed if needed <= now else max(needed, now + AGAIN_S)  # else as soon as it is backed off
+
+
+def is_systems(pod: PodFacts) -> bool:
+    return pod.namespace == SYSTEM or pod.critical

@@ -6,14 +6,13 @@ time before.
 
 from __future__ import annotations
 
-from collections.abc import Container, Hashable
+from collections.abc import Callable, Container, Hashable
 from types import MappingProxyType
 from typing import Final
 
 import numpy as np
 
 from j10ce.scheduler.book.around import BudgetFacts
-from j10ce.scheduler.book.book import Book
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Alike, Candidate, PostFilter, Preemptor
@@ -24,13 +23,18 @@ PERCENT: Final = 10
 LEAST: Final = 100
 
 
+def nobody(_: PodFacts) -> bool:
+    return False
+
+
 class DefaultPreemption:
-    """`percent` and `least` of the nodes are looked at."""
+    """`percent` and `least` of the nodes are looked at. `stays`: whether a pod goes for nobody, whatever its
+    priority."""
 
     name = "DefaultPreemption"
 
-    def __init__(self, percent: int = PERCENT, least: int = LEAST) -> None:
-        self._percent, self._least = percent, least
+    def __init__(self, percent: int = PERCENT, least: int = LEAST, stays: Callable[[PodFacts], bool] = nobody) -> None:
+        self._percent, self._least, self._stays = percent, least, stays
         self._after = 0
 
     def post_filter(self, pod: PodFacts, rows: Rows, cycle: Preemptor, now: float, /) -> Candidate | str:
@@ -54,7 +58,7 @@ class DefaultPreemption:
         least: tuple[float, ...] = ()
         for at in (*range(start, len(rows)), *range(start)):
             row = int(rows[at])
-            victims = _victims(pod, row, cycle, known, guarded, bool(alike[at]))
+            victims = self._victims(pod, row, cycle, known, guarded, bool(alike[at]))
             if victims is None:
                 continue
             order = victims.order
@@ -66,36 +70,36 @@ class DefaultPreemption:
                 break
         return best
 
+    def _victims(
+        self,
+        pod: PodFacts,
+        row: int,
+        cycle: Preemptor,
+        known: dict[Hashable, Evictees | None],
+        guarded: Container[str],
+        alike: bool,
+    ) -> Evictees | None:
+        """What was worked out for a node that looks the same is not worked out again: unless a budget of one of the
+        namespaces `guarded` may tell its pods apart."""
+        going = self._lower(pod, row, cycle)
+        if not going:
+            return None
+        if not alike or any(p.namespace in guarded for p in going):
+            return select(pod, row, {p.uid for p in going}, cycle)
+        look = looks(row, going, cycle.book)
+        if look not in known:
+            known[look] = select(pod, row, {p.uid for p in going}, cycle)
+        pattern = known[look]
+        if pattern is None or pattern.row == row:
+            return pattern
+        victims = {p.uid for p in pattern.pods}
+        pairs = zip(going, self._lower(pod, pattern.row, cycle), strict=True)
+        return Evictees(row, tuple(p for p, other in pairs if other.uid in victims), pattern.broken)
 
-def _victims(
-    pod: PodFacts,
-    row: int,
-    cycle: Preemptor,
-    known: dict[Hashable, Evictees | None],
-    guarded: Container[str],
-    alike: bool,
-) -> Evictees | None:
-    """What was worked out for a node that looks the same is not worked out again: unless a budget of one of the
-    namespaces `guarded` may tell its pods apart."""
-    going = _lower(pod, row, cycle.book)
-    if not going:
-        return None
-    if not alike or any(p.namespace in guarded for p in going):
-        return select(pod, row, {p.uid for p in going}, cycle)
-    look = looks(row, going, cycle.book)
-    if look not in known:
-        known[look] = select(pod, row, {p.uid for p in going}, cycle)
-    pattern = known[look]
-    if pattern is None or pattern.row == row:
-        return pattern
-    victims = {p.uid for p in pattern.pods}
-    pairs = zip(going, _lower(pod, pattern.row, cycle.book), strict=True)
-    return Evictees(row, tuple(p for p, other in pairs if other.uid in victims), pattern.broken)
-
-
-def _lower(pod: PodFacts, row: int, book: Book) -> list[PodFacts]:
-    """The most important first."""
-    return sorted((p for p in book.there(row) if p.priority < pod.priority), key=importance)
+    def _lower(self, pod: PodFacts, row: int, cycle: Preemptor) -> list[PodFacts]:
+        """The most important first."""
+        lower = (p for p in cycle.book.there(row) if p.priority < pod.priority)
+        return sorted((p for p in lower if not self._stays(p) and not cycle.spared(p)), key=importance)
 
 
 _: type[PostFilter] = DefaultPreemption
