@@ -52,6 +52,22 @@ def test_a_mistyped_command_is_answered_with_the_one_that_was_meant(typed: str, 
     assert result.exit_code == 2
 
 
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["prove", "cpuu"], "'cpuu': did you mean cpu? use one of cpu, wakers, forkers"),
+        (["doctor", "netwrk"], "'netwrk': did you mean network? use one of cpu, memory, network, disk"),
+        (["get", "wl", "-o", "jsn"], "'jsn': did you mean json? use one of table, wide, json, yaml"),
+        (["prove", "--rounds", "x"], "'x' is not a valid number; write a whole number from 1 to 99"),
+        (["prove", "--seconds", "0"], "0.0 is not in the range 1<=x<=60; write a number from 1 to 60"),
+    ],
+)
+def test_a_word_or_number_that_is_not_taken_is_answered_with_what_is(words: list[str], message: str) -> None:
+    result = CliRunner().invoke(cli, words)
+    assert message in result.output
+    assert result.exit_code == 2
+
+
 @pytest.mark.parametrize("typed", ["log", "logs"])
 def test_who_looks_for_logs_hears_where_they_are(typed: str) -> None:
     assert "agent.log, or in `journalctl -u j10ce-qos-agent`" in CliRunner().invoke(cli, [typed]).output

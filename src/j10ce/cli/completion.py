@@ -6,6 +6,7 @@ import click
 from click.shell_completion import get_completion_class
 
 from j10ce.cli.output import Verbatim, say
+from j10ce.cli.peers import OneOf
 
 
 @click.command("help")
@@ -30,7 +31,7 @@ def help_command(ctx: click.Context, words: tuple[str, ...]) -> None:
 
 
 @click.command("completion")
-@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@click.argument("shell", type=OneOf(["bash", "zsh", "fish"]))
 @click.pass_context
 def completion_command(ctx: click.Context, shell: str) -> None:
     """Print the completion script for a shell.

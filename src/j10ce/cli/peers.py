@@ -6,7 +6,7 @@ import os
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import click
 
@@ -20,7 +20,7 @@ from j10ce.errors import Denied, Finding, Invalid, QosError, Unreachable
 from j10ce.model.catalogue import KINDS, Kind
 from j10ce.model.knob import KNOBS
 from j10ce.model.quantity import Duration
-from j10ce.model.text.near import near
+from j10ce.model.text.near import near, one_of
 
 ALIASES = {"node": "nodeqoses", "nodes": "nodeqoses"}  # in our API there is no other node
 FOREIGN = {"pod": "workloads", "pods": "workloads", "policies": "minimalreservationpolicies", "policy": "mrp"}
@@ -188,14 +188,37 @@ def kinds_for_people() -> str:
     return ", ".join(f"{plural} ({', '.join(short)})" for plural, short in shorts.items())
 
 
+class OneOf(click.Choice[str]):
+    """One of some words; whoever mistypes one hears which was meant."""
+
+    def get_invalid_choice_message(self, value: object, ctx: click.Context | None) -> str:
+        return f"{value!r}: {one_of(str(value), self.choices)}"
+
+
+class Whole(click.IntRange):
+    """A whole number, both ends included."""
+
+    name = "number"
+
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        super().fail(f"{message.rstrip('.')}; write a whole number from {self.min} to {self.max}", param, ctx)
+
+
+class Number(click.FloatRange):
+    """The same with a fraction."""
+
+    name = "number"
+
+    def fail(self, message: str, param: click.Parameter | None = None, ctx: click.Context | None = None) -> NoReturn:
+        super().fail(f"{message.rstrip('.')}; write a number from {self.min:g} to {self.max:g}", param, ctx)
+
+
 namespace_option = click.option("-n", "--namespace", default="default", show_default=True, help="Namespace.")
 all_namespaces = click.option("-A", "--all-namespaces", "everywhere", is_flag=True, help="All namespaces.")
 files_option = click.option(
     "-f", "--filename", "files", multiple=True, required=True, help="File, directory, or - for standard input."
 )
-output_option = click.option(
-    "-o", "--output", type=click.Choice(FORMATS), default="table", show_default=True, help="Format."
-)
+output_option = click.option("-o", "--output", type=OneOf(FORMATS), default="table", show_default=True, help="Format.")
 
 
 def seconds(option: str, text: str) -> float:

@@ -73,7 +73,7 @@ def test_the_node_has_a_bar_for_each_managed_link() -> None:
     ]
     lines = listing({"node": {**NODE, "links": links}, "workloads": []}, wide=False).splitlines()
     assert lines[3] == "eth0    [##########..........]  500Mbit out, 1Mbit in of 1Gbit each"
-    assert lines[4] == "eth1    [....................]  1Mbit out, 0bit in, of nobody knows how much"
+    assert lines[4] == "eth1    [....................]  1Mbit out, 0bit in; its speed is unknown"
 
 
 @pytest.mark.parametrize(("order", "first"), [("c", "db"), ("m", "web"), ("n", "db"), ("w", "db")])

@@ -304,7 +304,10 @@ def test_the_target_of_every_workload_is_a_target() -> None:
     [
         ("cpu.shares", "that is cpu.weight here, whatever the cgroup version"),
         ("memory.limit_in_bytes", "that is memory.max here, whatever the cgroup version"),
-        ("cpu.weigth", "did you mean cpu.weight? use one of "),
+        ("cpu.weigth", "did you mean cpu.weight? use one of cpu.weight, cpu.idle"),
+        ("net.egress.ceil@eth0", "did you mean net.egress.ceil[eth0]? what there is several times stands in brackets"),
+        ("io.max.rbps:8:0", "did you mean io.max[8:0].rbps? "),
+        ("disk", "use one of cpu.…, "),
     ],
 )
 def test_a_knob_by_its_name_on_v1_or_mistyped_is_answered_with_ours(typed: str, hint: str) -> None:

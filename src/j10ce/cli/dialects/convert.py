@@ -7,7 +7,7 @@ import click
 from j10ce.cli.dialects.config_map import CONFIG_MAP, converted, is_theirs, manifest
 from j10ce.cli.manifests import load_checked
 from j10ce.cli.output import Verbatim, dump, say, warn
-from j10ce.cli.peers import files_option
+from j10ce.cli.peers import OneOf, files_option
 from j10ce.errors import Finding, Invalid
 
 FOREIGN = frozenset({"ConfigMap", "Node"})
@@ -16,7 +16,7 @@ FOREIGN = frozenset({"ConfigMap", "Node"})
 @click.command("convert")
 @files_option
 @click.option("--lenient", is_flag=True, help="Leave out what is wrong, and say so, instead of printing nothing.")
-@click.option("-o", "--output", type=click.Choice(("yaml", "json")), default="yaml", show_default=True, help="Format.")
+@click.option("-o", "--output", type=OneOf(("yaml", "json")), default="yaml", show_default=True, help="Format.")
 def convert_command(files: tuple[str, ...], lenient: bool, output: str) -> None:
     """Turn Koordinator's ConfigMap into NodeStrategies, for `apply -f -`.
 

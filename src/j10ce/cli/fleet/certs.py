@@ -12,7 +12,7 @@ from j10ce.agent.config import config_folder
 from j10ce.cli.client import address
 from j10ce.cli.fleet.tokens import ROLES, add_known, expiry, life_s
 from j10ce.cli.output import say, table, warn
-from j10ce.cli.peers import Subcommands
+from j10ce.cli.peers import OneOf, Subcommands
 from j10ce.errors import Finding, Invalid, NotFound, Unsupported
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def server_command(folder: Path | None, hosts: tuple[str, ...], life: str, renew
 
 @certs_command.command("client")
 @click.argument("name")
-@click.option("--role", type=click.Choice(ROLES), required=True, help="What its owner may do.")
+@click.option("--role", type=OneOf(ROLES), required=True, help="What its owner may do.")
 @folder_option
 @click.option("--for", "life", default="90d", show_default=True, help="How long it is good for.")
 @renew_option
@@ -109,7 +109,7 @@ def client_command(name: str, role: str, folder: Path | None, life: str, renew: 
 @certs_command.command("kubeconfig")
 @click.option("--server", required=True, help="Address of the API.")
 @click.option("--user", default="admin", show_default=True, help="Name of the token.")
-@click.option("--role", type=click.Choice(ROLES), default="admin", show_default=True, help="What it may do.")
+@click.option("--role", type=OneOf(ROLES), default="admin", show_default=True, help="What it may do.")
 @click.option("--for", "life", default="365d", show_default=True, help="How long the token is good for.")
 @click.option("--auth", type=click.Path(dir_okay=False, path_type=Path), help="Auth file.  [default: DIR/auth.yaml]")
 @click.option("--output", type=click.Path(dir_okay=False, path_type=Path), help="File.  [default: DIR/kubeconfig]")

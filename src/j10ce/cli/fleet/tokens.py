@@ -11,7 +11,7 @@ import click
 
 from j10ce.cli.output import dump, say, show_objects, table, warn
 from j10ce.cli.paths import path
-from j10ce.cli.peers import Peers, Subcommands, seconds
+from j10ce.cli.peers import OneOf, Peers, Subcommands, seconds
 from j10ce.daemon.secret_files import create_private
 from j10ce.errors import Conflict, Finding, Invalid, NotFound
 from j10ce.model.catalogue import KINDS
@@ -42,7 +42,7 @@ def token_command() -> None:
 
 @token_command.command("create")
 @click.argument("name")
-@click.option("--role", type=click.Choice((*ROLES, "bootstrap")), required=True, help="What its owner may do.")
+@click.option("--role", type=OneOf((*ROLES, "bootstrap")), required=True, help="What its owner may do.")
 @click.option("--node", help="Role node: the one it speaks for.")
 @click.option("--for", "life", help="How long it is good for.  [default: 90d; bootstrap: 1d]")
 @click.option("--uses", type=int, help="Role bootstrap: how many nodes it may enrol.  [default: 1]")

@@ -8,7 +8,7 @@ from typing import Any, Final
 import click
 
 from j10ce.cli.output import dump, say, table
-from j10ce.cli.peers import Peers, output_option
+from j10ce.cli.peers import OneOf, Peers, output_option
 from j10ce.errors import Denied, Unreachable
 from j10ce.model.knob import KNOBS
 
@@ -22,7 +22,7 @@ AREAS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 @click.command("doctor")
-@click.argument("area", required=False, type=click.Choice([*AREAS]))
+@click.argument("area", required=False, type=OneOf([*AREAS]))
 @output_option
 @click.pass_obj
 def doctor_command(peers: Peers, area: str | None, output: str) -> None:

@@ -13,7 +13,7 @@ from j10ce.agent.ring.what_if import as_plain, whatif
 from j10ce.cli.dialects.config_map import CONFIG_MAP, DIALECT, converted, is_strange, is_theirs, manifest
 from j10ce.cli.manifests import load_checked
 from j10ce.cli.output import dump, say, warn
-from j10ce.cli.peers import Peers, files_option, output_option
+from j10ce.cli.peers import OneOf, Peers, files_option, output_option
 from j10ce.errors import Denied, Invalid, Unreachable
 from j10ce.host.files import Files
 from j10ce.host.mounts import Hierarchies
@@ -40,7 +40,7 @@ FOREIGN: Final = frozenset({"Pod", "Node", "Namespace", *TEMPLATES}) | BESIDE
     "--dialect",
     "dialects",
     multiple=True,
-    type=click.Choice([*DIALECTS]),
+    type=OneOf([*DIALECTS]),
     help="Understand another system's labels and annotations; implies --alone.",
 )
 @output_option

@@ -31,9 +31,12 @@ def hold_command(
 ) -> None:  # fmt: skip
     """Freeze settings of a workload: the agent leaves them alone until the hold expires.
 
+    What there is once for each link, disk or cache takes its name or number in brackets; without it all are held.
+
     \b
     Example:
       j10ce-qos hold crunch cpu.max --for 10m --why "incident 42"
+      j10ce-qos hold crunch net.egress.ceil[eth0] --why "backup runs"
     """
     on = target(namespace, name)
     request = {

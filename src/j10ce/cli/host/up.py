@@ -18,7 +18,7 @@ from j10ce.cli.host.doctor import short_doctor
 from j10ce.cli.host.launch import refuse_taken, start, start_agent
 from j10ce.cli.host.left_over import LeftOver, left_over
 from j10ce.cli.output import Verbatim, say
-from j10ce.cli.peers import Peers
+from j10ce.cli.peers import OneOf, Peers
 from j10ce.daemon.lock import claim, holder
 from j10ce.daemon.secret_files import write_private
 from j10ce.errors import Busy, Denied, Finding, Invalid, QosError, Unreachable
@@ -34,7 +34,7 @@ from j10ce.http.addresses import confidential
     "--dialect",
     "dialects",
     multiple=True,
-    type=click.Choice([*DIALECTS]),
+    type=OneOf([*DIALECTS]),
     help="Let the agent understand another system's labels and annotations.",
 )
 @click.pass_obj

@@ -121,7 +121,7 @@ def _node(node: dict[str, Any]) -> str:
 def _link(k: dict[str, Any]) -> str:
     """As full as its fuller direction is."""
     out, into, whole = k["egress"], k["ingress"], k["capacity"]
-    of = f" of {spell('network', whole)} each" if whole else ", of nobody knows how much"
+    of = f" of {spell('network', whole)} each" if whole else "; its speed is unknown"
     share = max(out, into) / whole if whole else 0.0
     return f"{k['name']:<7} {_bar(share)}  {spell('network', out)} out, {spell('network', into)} in{of}"
 

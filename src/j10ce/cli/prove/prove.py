@@ -11,7 +11,7 @@ import click
 
 from j10ce.cli.client import Client
 from j10ce.cli.output import Verbatim, say, warn
-from j10ce.cli.peers import Peers
+from j10ce.cli.peers import Number, OneOf, Peers, Whole
 from j10ce.errors import Busy, Unsupported
 
 if TYPE_CHECKING:
@@ -24,14 +24,14 @@ SCENARIOS: Final = ("cpu", "wakers", "forkers", "unmanaged", "diurnal", "network
 
 
 @click.command("prove")
-@click.argument("scenario", type=click.Choice(SCENARIOS), default="cpu")
+@click.argument("scenario", type=OneOf(SCENARIOS), default="cpu")
 @click.option("--quick", is_flag=True, help="Half a minute, live: without QoS, with it, without it.")
 @click.option(
-    "--with", "server", type=click.Choice((REDIS,)), help="The service is a real server, instead of one of ours."
+    "--with", "server", type=OneOf((REDIS,)), help="The service is a real server, instead of one of ours."
 )
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, though the machine is busy or manages workloads.")
-@click.option("--rounds", type=click.IntRange(1, 99), help="How often each arm has its turn; default: 3.")
-@click.option("--seconds", type=click.FloatRange(1, 60), help="How long each turn lasts; default: 4.")
+@click.option("--rounds", type=Whole(1, 99), help="How often each arm has its turn; default: 3.")
+@click.option("--seconds", type=Number(1, 60), help="How long each turn lasts; default: 4.")
 @click.option(
     "--output",
     "folder",

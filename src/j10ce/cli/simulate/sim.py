@@ -9,7 +9,7 @@ import click
 from msgspec.structs import replace
 
 from j10ce.cli.output import dump, progress, say
-from j10ce.cli.peers import Peers, seconds
+from j10ce.cli.peers import OneOf, Peers, Whole, seconds
 from j10ce.cli.simulate.cluster import tables
 from j10ce.errors import Finding, Invalid
 from j10ce.model.quantity import Duration, Quantity
@@ -53,29 +53,27 @@ def sim_command() -> None:
 @click.option("--live", is_flag=True, help="Begin with a live cluster; --kubeconfig names it.")
 @click.option(
     "--nodes",
-    type=click.IntRange(1, MOST_NODES),
+    type=Whole(1, MOST_NODES),
     help="So many nodes: of the size of the first of -f, or 32 CPUs and 128Gi.",
 )
 @click.option("--horizon", help="How long it runs, such as 1h; default: as -f or the trace says, or 1h.")
 @click.option("--policy", default="lazy", show_default=True, help=f"Of {', '.join(POLICIES)}; several with commas.")
-@click.option(
-    "--seeds", type=click.IntRange(1, MOST_SEEDS), default=1, show_default=True, help="How many runs of each."
-)
+@click.option("--seeds", type=Whole(1, MOST_SEEDS), default=1, show_default=True, help="How many runs of each.")
 @click.option("--seed", type=int, default=1, show_default=True, help="The first one.")
 @click.option(
     "--what-if", "what_ifs", multiple=True, help="slo.CLASS=0.95, nodes=-10%, margin=45s, overhead=+3s, drain=NODE."
 )
 @click.option("--plot", type=click.Path(dir_okay=False, writable=True), help="Draw it into this SVG file.")
-@click.option("--owners", type=click.IntRange(0, 1000), default=0, help="Show so many of those that lack the most.")
-@click.option(
-    "-o", "--output", type=click.Choice(("table", "json")), default="table", show_default=True, help="Format."
-)
+@click.option("--owners", type=Whole(0, 1000), default=0, help="Show so many of those that lack the most.")
+@click.option("-o", "--output", type=OneOf(("table", "json")), default="table", show_default=True, help="Format.")
 @click.pass_obj
 def cluster_command(
     peers: Peers, policy: str, seeds: int, seed: int, what_ifs: tuple[str, ...], plot: str | None, owners: int,
     output: str, file: str | None, trace: str | None, live: bool, nodes: int | None, horizon: str | None,
 ) -> None:  # fmt: skip
-    """Simulate hours of a cluster, and say how available each owner was and what that took.
+    """Simulate hours of a cluster under one policy or several.
+
+    It says how available each owner was, and what that took.
 
     Policies: `lazy` preempts only where an SLO is about to be missed, `classic` by the published rules of QosAware,
     `priority` as kube-scheduler does. The same seed gives the same result; several seeds give means with an interval

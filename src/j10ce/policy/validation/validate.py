@@ -24,9 +24,9 @@ from j10ce.model.kinds import (
     Rollout,
     Workload,
 )
-from j10ce.model.knob import KNOBS, ROOT, Deed, parse_value, read_names
+from j10ce.model.knob import KNOBS, NODE, ROOT, Deed, Setting, parse_value, read_names
 from j10ce.model.quantity import Quantity
-from j10ce.model.text.near import one_of
+from j10ce.model.text.near import near, one_of
 from j10ce.policy.profiles import canonical
 from j10ce.policy.reach import home, reaches
 from j10ce.policy.validation import syntax
@@ -195,8 +195,23 @@ DEEDS: Final = frozenset(deed.value for deed in Deed)
 def unknown_knob(path: str, name: str) -> Finding:
     """What is said of a name that no knob has; a file of cgroup v1 is known by the knob that it stands for."""
     of_v1 = next((k.name for k in KNOBS.values() if name and name == k.v1), "")
-    hint = f"that is {of_v1} here, whatever the cgroup version" if of_v1 else one_of(name, KNOBS)
+    if of_v1:
+        hint = f"that is {of_v1} here, whatever the cgroup version"
+    elif several := _with_instance(name):
+        hint = f"did you mean {several}? what there is several times stands in brackets"
+    else:
+        family = (near(name, KNOBS) or name).partition(".")[0]
+        akin = [knob for knob in KNOBS if knob.partition(".")[0] == family]
+        families = dict.fromkeys(f"{knob.partition('.')[0]}.…" for knob in KNOBS)
+        hint = one_of(name, akin) if akin else f"use one of {', '.join(families)}"
     return Finding(path, name, "unknown knob", hint)
+
+
+def _with_instance(name: str) -> str:
+    """A knob of links, disks or caches, with one of them in a spelling of its own: `net.egress.ceil@eth0`."""
+    knob = max((k.name for k in KNOBS.values() if k.several and name.startswith(k.name)), key=len, default="")
+    instance = name.removeprefix(knob).strip(" .:/@=[]")
+    return Setting(NODE, knob, instance).name if knob and instance else ""
 
 
 def _value(knob: str, text: str) -> Iterator[Finding]:

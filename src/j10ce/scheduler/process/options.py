@@ -59,14 +59,14 @@ def parser() -> argparse.ArgumentParser:
     )
     made.add_argument("--version", action="version", version=__version__)
     made.add_argument("--store", default="", help="kube: inside a pod, or kube:///path/to/kubeconfig[?context=…]")
-    made.add_argument("--kubeconfig", type=Path, help="in place of --store")
+    made.add_argument("--kubeconfig", type=Path, help="the same as --store kube:///FILE")
     made.add_argument(
         "--config", type=Path, metavar="FILE",
         help=f"KubeSchedulerConfiguration; without one there is one profile, {NAME}",
     )  # fmt: skip
     made.add_argument(
         "--listen", default=DEBUG_LISTEN, metavar="ADDRESS:PORT",
-        help="the debug page, health and metrics; loopback alone (default: %(default)s)",
+        help="debug page, health and metrics, on loopback only (default: %(default)s)",
     )  # fmt: skip
     made.add_argument(
         "--health-listen", default="", metavar="ADDRESS:PORT", help="/healthz and /readyz for probes from elsewhere"
@@ -75,18 +75,25 @@ def parser() -> argparse.ArgumentParser:
         "--leader-elect",
         type=truth,
         metavar="true|false",
-        help="goes before leaderElection of the file (default: true)",
+        help="overrides leaderElection of the file (default: true)",
     )
     made.add_argument(
-        "--lease", default="", metavar="NAME", help=f"what replicas elect by; goes before the file (default: {NAME})"
+        "--lease",
+        default="",
+        metavar="NAME",
+        help=f"Lease by which replicas elect a leader; overrides the file (default: {NAME})",
     )
-    made.add_argument("--identity", default=f"{socket.gethostname()}-{os.getpid()}", help="name in an election")
+    made.add_argument(
+        "--identity", default=f"{socket.gethostname()}-{os.getpid()}", help="name of this replica in the election"
+    )
     made.add_argument(
         "--qos-log", type=Path, metavar="FILE", help="one CSV line for every pod that ends; appended to, mode 0600"
     )
-    made.add_argument("--v", "-v", type=int, default=0, metavar="LEVEL", help="as of kube-scheduler; from 4 on: debug")
+    made.add_argument(
+        "--v", "-v", type=int, default=0, metavar="LEVEL", help="verbosity as in kube-scheduler; 4 and more: debug"
+    )
     made.add_argument("--log-format", choices=("console", "json"), default="console")
-    made.add_argument("--log-level", choices=LEVELS, default="", help="goes before --v")
+    made.add_argument("--log-level", choices=LEVELS, default="", help="overrides --v")
     return made
 
 
