@@ -24,6 +24,7 @@ from j10ce.daemon import logs
 from j10ce.daemon.descriptors import raise_descriptor_limit
 from j10ce.daemon.lock import Lock, held, holder
 from j10ce.daemon.notify import notify
+from j10ce.daemon.options import OptionParser
 from j10ce.errors import Busy, Invalid, QosError, Unreachable
 from j10ce.http import client
 from j10ce.http.client import Peer
@@ -48,9 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def arguments() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        "j10ce-qos-agent", description="Gives the workloads of this host what they were promised."
-    )
+    parser = OptionParser("j10ce-qos-agent", description="Gives the workloads of this host what they were promised.")
     parser.add_argument("--config-dir", type=Path, default=config.config_folder())
     parser.add_argument(
         "--server",

@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from j10ce import __version__
 from j10ce.daemon.logs import LEVELS
+from j10ce.daemon.options import OptionParser
 from j10ce.manager.access.security import SecurityOptions
 from j10ce.manager.logs import FORMATS, Format
 from j10ce.scheduler.ledger.pledge import NAMESPACE_LIMIT
@@ -66,7 +67,7 @@ def read(argv: Sequence[str] | None = None) -> Config:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser("j10ce-qos-controller-manager", description="The control plane of j10ce-qos.")
+    made = OptionParser("j10ce-qos-controller-manager", description="The control plane of j10ce-qos.")
     made.add_argument("--version", action="version", version=__version__)
     made.add_argument("--store", required=True, help=FORMS)
     made.add_argument("--listen", default="127.0.0.1:7443", help="address:port; port 0 takes a free one")

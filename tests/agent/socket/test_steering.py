@@ -15,6 +15,9 @@ from j10ce.cli.look.top import listing
 from j10ce.errors import Denied
 from j10ce.kernel.record.drift import Drift
 from j10ce.model.knob import Setting, Support, TargetId, read_names
+from j10ce.model.machine.disk import Disk
+from j10ce.model.machine.link import Link
+from j10ce.model.snapshot import NodeFacts
 from j10ce.observe.series import SeriesBook
 from j10ce.policy.document.document import NodeDocument
 from j10ce.testing import build
@@ -40,13 +43,37 @@ def frozen(knob: str, value: str, *, target: str = WEB) -> HoldRequest:
     return HoldRequest(target=target, knobs=(knob,), for_seconds=60, why="test", value=value)
 
 
+def with_devices(node: NodeFacts) -> NodeFacts:
+    return replace(node, disks={"8:0": Disk("8:0", name="sda")}, links={"eth0": Link("eth0")})
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [
+        ("net.egress.ceil[etho]", "net.egress.ceil[etho] waits for a link etho; here are eth0"),
+        ("io.max[sda].rbps", "io.max[sda].rbps waits for a disk of that number; sda is io.max[8:0].rbps"),
+        ("io.max[9:9]", "io.max[9:9] waits for a disk 9:9; here are 8:0 (sda)"),
+    ],
+)
+async def test_a_hold_of_a_link_or_disk_that_is_not_there_says_what_is(tmp_path: Path, name: str, said: str) -> None:
+    async with running(tmp_path) as scene:
+        await scene.place("web")
+        report = scene.operations.report
+        known = {k: Support(True, via="test") for k, _ in read_names(name)}
+        snap = replace(report.snap, support=known, node=with_devices(report.snap.node))
+        scene.operations.shell.report = replace(report, snap=snap)
+        asked = HoldRequest(target=WEB, knobs=(name,), for_seconds=60, why="test")
+        assert (await scene.operations.hold(asked, ROOT_USER))["notes"] == [said]
+
+
 @pytest.mark.parametrize("name", ["io.max[8:0]", "io.max[8:0].rbps", "net.egress.ceil[eth0]"])
 async def test_a_knob_of_one_disk_or_link_is_held_where_the_machine_has_it(tmp_path: Path, name: str) -> None:
     async with running(tmp_path) as scene:
         await scene.place("web")
         report = scene.operations.report
         known = {k: Support(True, via="test") for k, _ in read_names(name)}
-        scene.operations.shell.report = replace(report, snap=replace(report.snap, support=known))
+        snap = replace(report.snap, support=known, node=with_devices(report.snap.node))
+        scene.operations.shell.report = replace(report, snap=snap)
         asked = HoldRequest(target=WEB, knobs=(name,), for_seconds=60, why="test")
         assert (await scene.operations.hold(asked, ROOT_USER))["notes"] == []
         (held,) = scene.operations.holds()

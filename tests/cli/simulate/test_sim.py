@@ -74,8 +74,8 @@ def test_a_trace_runs_on_nodes_of_a_number_until_its_last_row_is_done() -> None:
 @pytest.mark.parametrize(
     ("words", "mistake"),
     [
-        pytest.param([], "it is not said what to simulate", id="nothing"),
-        pytest.param(["--live", "-f", CONTENTION], "it is not said what to simulate", id="both"),
+        pytest.param([], "nothing to simulate, or too much", id="nothing"),
+        pytest.param(["--live", "-f", CONTENTION], "nothing to simulate, or too much", id="both"),
         pytest.param(["--trace", str(EXAMPLES / "trace.csv")], "has no nodes", id="no nodes"),
         pytest.param(["-f", CONTENTION, "--policy", "lasy"], "no such policy; did you mean lazy?", id="policy"),
         pytest.param(["-f", CONTENTION, "--what-if", "slo.gold=2"], "not a share of time", id="what-if"),

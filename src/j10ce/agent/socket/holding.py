@@ -23,7 +23,7 @@ from j10ce.agent.ring.ring import Report
 from j10ce.agent.ring.runner import Shell
 from j10ce.agent.socket import admission
 from j10ce.agent.socket.admission import Caller
-from j10ce.agent.socket.shortfall import absent_cpus, shortfalls, unarmed
+from j10ce.agent.socket.shortfall import absent_cpus, absent_devices, shortfalls, unarmed
 from j10ce.errors import Busy, Denied, Invalid
 from j10ce.model import schema
 from j10ce.model.kinds import Hold
@@ -65,7 +65,9 @@ class Holding:
         log.info("hold.made", target=request.target, knobs=request.knobs, uid=caller.uid, why=request.why)
         answer = {"name": hold.metadata.name, "expires": hold.spec.expires.isoformat(), "hold": schema.plain(hold)}
         lost = [f"in force, but not on disk: it ends when the agent restarts ({unsaved})"] if unsaved else []
-        return answer | {"notes": [*await self._notes(hold, unwritable), *lost]}
+        return answer | {
+            "notes": [*absent_devices(request.knobs, report.snap), *await self._notes(hold, unwritable), *lost]
+        }
 
     async def _notes(self, hold: Hold, unwritable: str) -> list[str]:
         """Which of its values are not in force, and why."""

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 
 from j10ce.agent.ring.ring import Agent, Report
 from j10ce.kernel.kernel import Kernel
-from j10ce.model.knob import Value, render
+from j10ce.model.knob import NODE, Setting, Value, read_names, render
 from j10ce.model.plan import HeldSetting, ValueChange
 from j10ce.model.snapshot import Snapshot
 from j10ce.plan.rights import Rights
@@ -29,6 +29,22 @@ def absent_cpus(hold: HeldSetting, snap: Snapshot) -> str:
         return ""
     known, wanted = (render(hold.setting.knob, frozenset(cpus)) for cpus in (snap.node.cpus, absent))
     return f"CPU {wanted} is not there; cgroups of this machine may run on {known}"
+
+
+def absent_devices(knobs: Sequence[str], snap: Snapshot) -> Iterator[str]:
+    """Of each knob of one link or disk that this machine lacks, what there is."""
+    numbers = {disk.name: number for number, disk in snap.node.disks.items()}
+    for name in knobs:
+        knob, at = next(iter(read_names(name)), ("", ""))
+        if not at or at in snap.node.links or at in snap.node.disks:
+            continue
+        if knob.startswith(("net.", "link.")):
+            yield f"{name} waits for a link {at}; here are {', '.join(snap.node.links) or 'none'}"
+        elif at in numbers and knob.startswith("io."):
+            yield f"{name} waits for a disk of that number; {at} is {Setting(NODE, knob, numbers[at]).name}"
+        elif knob.startswith("io."):
+            here = (f"{number} ({disk})" for disk, number in numbers.items())
+            yield f"{name} waits for a disk {at}; here are {', '.join(here) or 'none'}"
 
 
 def shortfalls(holds: Iterable[HeldSetting], report: Report, kernel: Kernel, unarmed: str) -> list[str]:

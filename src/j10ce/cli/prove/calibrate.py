@@ -24,7 +24,7 @@ LOCK: Final = "calibrate.lock"
 
 
 @click.command("calibrate")
-@click.argument("device", type=click.Path())
+@click.argument("device", type=click.Path(readable=False))
 @click.option("--quick", is_flag=True, help="Ten seconds instead of a minute, and less exact.")
 @output_option
 def calibrate_command(device: str, quick: bool, output: str) -> None:

@@ -120,7 +120,7 @@ def _subject(peers: Peers, where: Sources) -> Subject:
     files = bool(where.file or where.trace)
     if where.live == files or (where.live and where.nodes):
         hint = "give -f FILE, --trace FILE with --nodes or -f, or --live alone"
-        raise Invalid([Finding("sim cluster", None, "it is not said what to simulate", hint)], "option")
+        raise Invalid([Finding("sim cluster", None, "nothing to simulate, or too much", hint)], "option")
     horizon_s = seconds("--horizon", where.horizon) if where.horizon else 0.0
     if where.horizon and not 0 < horizon_s <= LONGEST_S:
         raise Invalid(

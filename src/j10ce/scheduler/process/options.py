@@ -11,6 +11,7 @@ from typing import Final, NamedTuple
 
 from j10ce import __version__
 from j10ce.daemon.logs import LEVELS
+from j10ce.daemon.options import OptionParser
 
 DEBUG_LISTEN: Final = "127.0.0.1:10000"
 NAME: Final = "j10ce-qos-scheduler"  # of the Lease, of the process, and of the profile that runs without a file
@@ -54,9 +55,7 @@ def read(argv: Sequence[str] | None = None) -> Options:
 
 
 def parser() -> argparse.ArgumentParser:
-    made = argparse.ArgumentParser(
-        NAME, description="Schedules pods by the quality of service that they were promised."
-    )
+    made = OptionParser(NAME, description="Schedules pods by the quality of service that they were promised.")
     made.add_argument("--version", action="version", version=__version__)
     made.add_argument("--store", default="", help="kube: inside a pod, or kube:///path/to/kubeconfig[?context=…]")
     made.add_argument("--kubeconfig", type=Path, help="the same as --store kube:///FILE")
