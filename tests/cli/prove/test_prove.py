@@ -67,9 +67,7 @@ def test_without_root_it_says_what_it_needs(cli: Session) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        pytest.param(
-            ("prove", "teleportation"), "'teleportation': use one of cpu, wakers", id="a scenario that there is not"
-        ),
+        pytest.param(("prove", "teleportation"), "'teleportation': use one of cpu,", id="a scenario that there is not"),
         pytest.param(("prove", "--rounds", "0"), "1<=x<=99", id="no rounds"),
         pytest.param(("prove", "--output", "/nonexistent"), "does not exist", id="a folder that there is not"),
     ],

@@ -26,9 +26,7 @@ SCENARIOS: Final = ("cpu", "wakers", "forkers", "unmanaged", "diurnal", "network
 @click.command("prove")
 @click.argument("scenario", type=OneOf(SCENARIOS), default="cpu")
 @click.option("--quick", is_flag=True, help="Half a minute, live: without QoS, with it, without it.")
-@click.option(
-    "--with", "server", type=OneOf((REDIS,)), help="The service is a real server, instead of one of ours."
-)
+@click.option("--with", "server", type=OneOf((REDIS,)), help="The service is a real server, instead of one of ours.")
 @click.option("-y", "--yes", is_flag=True, help="Do not ask, though the machine is busy or manages workloads.")
 @click.option("--rounds", type=Whole(1, 99), help="How often each arm has its turn; default: 3.")
 @click.option("--seconds", type=Number(1, 60), help="How long each turn lasts; default: 4.")
