@@ -42,13 +42,24 @@ def one(tier: str, wish: CoreWish = SILENT, **of: Any) -> str | None:
         pytest.param("besteffort", CoreWish(), "shared", id="the others share"),
         pytest.param("standard", CoreWish("build"), "default_build", id="a group of its namespace"),
         pytest.param("reserved", CoreWish("build"), "default_build-expeller", id="a protected one"),
-        pytest.param("reserved", CoreWish("build", "exclusive"), "default_a", id="nobody else"),
+        pytest.param("reserved", CoreWish("build", "exclusive"), "default__a", id="nobody else"),
         pytest.param("reserved", CoreWish("build", "none"), None, id="anybody"),
         pytest.param("system", CoreWish("build"), None, id="system is in no rule"),
     ],
 )
 def test_who_shares_a_core(tier: str, wish: CoreWish, group: str | None) -> None:
     assert one(tier, wish) == group
+
+
+def test_nobody_shares_a_core_with_one_that_is_to_be_alone_by_naming_a_group_like_it() -> None:
+    assert one("standard", CoreWish("a")) != one("standard", CoreWish("", "exclusive"))
+
+
+def test_a_user_s_word_for_his_namespace_does_not_bring_him_onto_the_cores_of_others_there() -> None:
+    users = {uid: build.workload(f"w{uid}", overrides=Overrides(core=CoreWish("build"))) for uid in (0, 1000, 1001)}
+    placed = [replace(w, uid=uid, vouched=uid == 0) for uid, w in users.items()]
+    snap = build.snapshot(*(build.entitlement(w, tier="standard", cpu=ON) for w in placed), workloads=placed)
+    assert len({*groups(replace(snap, support=OFFERED)).values()}) == 3
 
 
 @pytest.mark.parametrize("tier", ["sensitive", "standard", "besteffort"])

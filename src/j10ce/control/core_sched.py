@@ -21,6 +21,7 @@ from j10ce.model.workload import Entitlement, Workload
 EXPELLERS: Final = frozenset((Tier.EXCLUSIVE, Tier.RESERVED, Tier.SENSITIVE))  # nobody else's threads beside them
 SHARED: Final = "shared"
 SUFFIX: Final = "-expeller"
+ALONE: Final = "__"  # no group's name begins with one of them: who is alone shares with no group that has its name
 
 
 class CoreSched(Unconfigured):
@@ -43,10 +44,15 @@ def core_group(e: Entitlement, w: Workload) -> str:
     if e.tier is Tier.SYSTEM or wish.policy == "none":
         return ""
     if wish.policy == "exclusive":
-        return group_name(f"{w.namespace}_{w.name}")
-    base = f"{w.namespace}_{wish.group}" if wish.group else SHARED
+        return group_name(f"{_whose(w)}{ALONE}{w.name}")
+    base = f"{_whose(w)}_{wish.group}" if wish.group else SHARED
     expels = e.tier in EXPELLERS if e.cpu.core_expeller is UNSET else e.cpu.core_expeller
     return group_name(base + (SUFFIX if expels else ""))
+
+
+def _whose(w: Workload) -> str:
+    """Its namespace, where that is more than the word of a user. No namespace has a dot."""
+    return w.namespace if w.vouched else f"{w.namespace}.{w.uid}"
 
 
 def _source(e: Entitlement) -> str:

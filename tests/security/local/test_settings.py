@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from j10ce.agent.dialects import dialect
 from j10ce.agent.ring.holds import HoldRequest
 from j10ce.agent.socket.admission import AdmitRequest, Caller
 from j10ce.errors import Denied, Invalid
@@ -105,3 +106,25 @@ async def test_a_hold_means_few_settings_however_many_disks_or_links_it_names(tm
             with pytest.raises(Invalid, match=f"{count} settings; at most 64"):
                 await scene.operations.hold(replace(MINE, knobs=names), USER)
         assert scene.operations.holds() == ()
+
+
+@pytest.mark.parametrize(
+    ("labels", "annotations", "refused"),
+    [
+        ({"koordinator.sh/qosClass": "LSE"}, {}, "may not have profile 'lse'"),
+        ({"koordinator.sh/qosClass": "LSR"}, {}, "may not have profile 'lsr'"),
+        ({}, {"koordinator.sh/memoryQOS": '{"policy":"auto","priority":12}'}, "kernelPriority 12: namespace"),
+        ({}, {"koordinator.sh/memoryQOS": '{"policy":"auto","wmarkMinAdj":-25}'}, "watermarkAdjust -25: namespace"),
+        ({}, {"kubernetes.io/egress-bandwidth": "9" * 60}, "is not a quantity"),
+    ],
+)
+async def test_words_of_other_systems_give_a_user_nothing_that_ours_do_not(
+    tmp_path: Path, labels: dict[str, str], annotations: dict[str, str], refused: str
+) -> None:
+    async with running(tmp_path) as scene:
+        scene.shell.translate = dialect(["koordinator"])
+        asked = AdmitRequest(name="mine", namespace="j10ce-system", labels=labels, annotations=annotations)
+        answer = await scene.operations.admit(asked, USER)
+        assert answer["tier"] in ("standard", "sensitive")
+        assert not any(answer["entitlement"]["floor"])
+        assert refused in " ".join(answer["notes"])
