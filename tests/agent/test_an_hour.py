@@ -35,5 +35,7 @@ for line in open("/proc/self/smaps_rollup"):
 @pytest.mark.slow
 def test_an_hour_of_series_stays_within_its_budget(clone: Path) -> None:
     command = [sys.executable, "-I", "-c", MEASURE, str(clone / "src")]
+    # Whoever is the first to import compiles, and that takes memory of its own.
+    subprocess.run([sys.executable, "-c", "import j10ce.agent.main"], check=True)
     ended = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(ended.stdout) / 1024 <= BUDGET_MIB
