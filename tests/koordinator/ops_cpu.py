@@ -138,7 +138,7 @@ def tokens(container: Case) -> bool:
 
 def burst_limiter(case: Case) -> Any:
     period, percent = case["burst_period_seconds"], case["max_scale_percent"]
-    bucket = burst.new_bucket(period, percent, case["initial_fill_ratio"])
+    bucket = burst.new_bucket(period, percent, case.get("initial_fill_ratio", 0.0))
     bucket = burst.spent(bucket, case["usage_scale_percent"], case["elapsed_seconds"])
     return {"allow": burst.may_exceed(period, bucket), "tokens": bucket.tokens}
 
@@ -199,9 +199,22 @@ def l3_mask(case: Case) -> Any:
     return {"mask": resctrl.l3_mask(case["cbm"], start, end)}
 
 
+def select_be_cpus(case: Case) -> Any:
+    return SelectedCpus(frozenset(suppress_cpus.select(case["cpus"], places(case))))
+
+
+class SelectedCpus(NamedTuple):
+    """As a list of CPUs; null is none of them, too."""
+
+    cpus: frozenset[int]
+
+    def says(self, expected: Any) -> bool:
+        return CpuAnswer(self.cpus).says(expected or [])
+
+
 OPS = {
     "be_suppress_milli": be_suppress_milli,
-    "select_be_cpus": lambda case: CpuAnswer(frozenset(suppress_cpus.select(case["cpus"], places(case)))),
+    "select_be_cpus": select_be_cpus,
     "adjust_by_cpuset": adjust_by_cpuset,
     "recover_be_cpuset": lambda case: CpuAnswer(
         suppress_cpus.recovered_cpus(parse_cpus(case["all_cpus"]), pinned(case))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from j10ce.dialects.koordinator.annotations.node import NodeReservation
@@ -78,11 +79,19 @@ def batch_allocatable(case: Case) -> Any:
         )
         taken = use(resource, case)
         ratio = case.get("cpu_normalization_ratio") or 0 if resource == "cpu" else 0
-        out[f"batch-{resource}"] = batch.normalised(batch.batch(law, taken), ratio)
+        lent = batch.without_others(batch.batch(law, taken), third_parties(case, f"batch-{resource}"))
+        out[f"batch-{resource}"] = batch.normalised(lent, ratio)
         capacities = {zone["id"]: amount(resource, zone[resource]) for zone in case.get("numa_zones", ())}
         for zone, left in batch.batch_zones(law, taken, capacities).items():
             zones[zone][f"batch-{resource}"] = batch.normalised(left, ratio)
     return {**out, "zones": [*zones.values()]} if zones else out
+
+
+def third_parties(case: Case, name: str) -> Iterator[int]:
+    """What others have taken of it already."""
+    for taken in case.get("third_party_allocations") or ():
+        amounts = taken.get("resources") or taken
+        yield sum(int(Quantity.parse(amounts[key]).amount) for key in (name, f"kubernetes.io/{name}") if key in amounts)
 
 
 def degraded(case: Case) -> bool:
