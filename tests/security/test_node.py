@@ -7,6 +7,7 @@ import socket
 import ssl
 from collections.abc import Iterator
 from contextlib import ExitStack, suppress
+from typing import Any
 
 import httpx2 as httpx
 import pytest
@@ -75,6 +76,44 @@ def test_a_string_beyond_its_bound_is_refused_and_not_repeated(node: httpx.Clien
 def test_a_list_beyond_its_bound_is_refused(node: httpx.Client) -> None:
     answer = report(node, pressure={f"p{n}": 0 for n in range(2_000)})
     assert answer.status_code == 422
+
+
+PAIR = {"victim": "a", "antagonist": "b", "resource": "cpu", "suffering": "x", "evidence": "x"}
+FLOOR = {"workload": "a/b", "resource": "diskRead", "promised": "1M", "effective": "1M", "reason": "x"}
+MANY = {f"{n}m": {"cpu": {"avg": "1"}} for n in range(1_025)}
+
+
+@pytest.mark.parametrize(
+    ("said", "field"),
+    [
+        ({"capacity": {"network": "2000Tbit"}}, "capacity.network"),
+        ({"capacity": {"diskRead": "9E"}}, "capacity.diskRead"),
+        ({"capacity": {"gpu": "1"}}, "capacity.gpu"),
+        ({"usageOver": {"5m": {"diskWrite": {"avg": "50%"}}}}, "usageOver.5m.diskWrite.avg"),
+        ({"usageOver": MANY}, "usageOver"),
+        ({"zones": {"0": {"cpu": {"capacity": "9E"}}}}, "zones.0.cpu.capacity"),
+        ({"topology": {"threads": 10**9}}, "topology.threads"),
+        ({"topology": {"l3Caches": [{"id": 0, "cpus": "0-7; rm"}]}}, "topology.l3Caches[0].cpus"),
+        ({"interference": [PAIR | {"correlation": 7}]}, "interference[0].correlation"),
+        ({"interference": [PAIR | {"samples": -1}]}, "interference[0].samples"),
+        ({"evictions": [{"namespace": "../kube-system", "name": "etcd"}]}, "evictions[0]"),
+        ({"effective": [FLOOR | {"node": "n2"}]}, "effective[0].node"),
+        ({"pressure": {"io": 101}}, "pressure.io"),
+    ],
+)
+def test_what_no_machine_has_is_refused_where_it_stands(node: httpx.Client, said: dict[str, Any], field: str) -> None:
+    answer = report(node, **said)
+    assert answer.status_code == 422, answer.text
+    assert f"status.node.{field}" in [cause["field"] for cause in answer.json()["details"]["causes"]]
+    assert len(answer.content) < 20_000
+
+
+@pytest.mark.parametrize("method", ["GET", "POST", "DELETE"])
+def test_strategies_of_machines_are_not_a_node_s_to_read_or_write(node: httpx.Client, method: str) -> None:
+    """Its document has those that concern it."""
+    path = f"{BASE}/nodestrategies" + ("/any" if method == "DELETE" else "")
+    spec = {"apiVersion": "j10ce.io/v1alpha1", "kind": "NodeStrategy", "metadata": {"name": "any"}, "spec": {}}
+    assert node.request(method, path, json=spec if method == "POST" else None).status_code == 403
 
 
 def test_nesting_is_refused_where_it_is_decoded(node: httpx.Client) -> None:
