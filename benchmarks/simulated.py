@@ -21,10 +21,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from j10ce.dialects.koordinator.laws import evict, victims
 from j10ce.dialects.koordinator.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
 
 from benchmarks.facts import machine_facts
-from j10ce.dialects.koordinator.laws import evict, victims
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 from j10ce.sim.world import GRACE_S, Load, World
