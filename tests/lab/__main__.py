@@ -43,6 +43,7 @@ def main() -> int:
         cpus=options.cpus,
         memory_mib=options.memory,
         disks_mib=options.disk,
+        disk_bps=options.disk_bps,
         timeout_s=options.timeout,
         verbose=options.verbose,
         hyperthreads=options.hyperthreads,
@@ -96,6 +97,7 @@ def parse(arguments: list[str]) -> argparse.Namespace:
         options.add_argument("--cpus", type=int, default=2)
         options.add_argument("--memory", type=int, default=2048, metavar="MIB")
         options.add_argument("--disk", type=int, action="append", default=[], metavar="MIB", help="an empty /dev/vdX")
+        options.add_argument("--disk-bps", type=int, default=0, metavar="N", help="what each does in a second")
         options.add_argument("--timeout", type=float, default=2400.0, metavar="S")
         options.add_argument("--env", action="append", default=[], metavar="NAME=VALUE")
         options.add_argument("--hyperthreads", action="store_true", help="of one core, with a kernel of our own")

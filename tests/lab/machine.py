@@ -28,6 +28,7 @@ class Machine(NamedTuple):
     cpus: int = 2
     memory_mib: int = 2048
     disks_mib: Sequence[int] = ()
+    disk_bps: int = 0  # what each of them does in a second, reads and writes together; 0: as much as it can
     timeout_s: float = 900.0
     verbose: bool = False
     hyperthreads: bool = False  # the CPUs are those of one core, and the kernel is our own, which schedules by core
@@ -93,7 +94,8 @@ def qemu(machine: Machine, chosen: Kernel, results: Path, scratch: Path) -> list
         image = scratch / f"disk{number}"
         with open(image, "wb") as file:
             file.truncate(size_mib << 20)
-        command += ["-drive", f"file={image},format=raw,if=none,id=disk{number},cache=unsafe"]
+        pace = f",throttling.bps-total={machine.disk_bps}" if machine.disk_bps else ""
+        command += ["-drive", f"file={image},format=raw,if=none,id=disk{number},cache=unsafe{pace}"]
         command += ["-device", f"virtio-blk-pci,drive=disk{number}"]
     return command
 
