@@ -37,6 +37,7 @@ def workload(name: str, **other: Any) -> dict[str, Any]:
 WEB = workload(
     "web", cpu=0.025, memory=13 << 20, floor={"cpu": 500, "memory": 256 << 20}, effective={"cpu": 760.0, "memory": 0.0}
 )
+MIB = 1 << 20
 DB = workload("db", cpu=1.2, memory=5 << 20, pressure=0.5)
 
 
@@ -74,6 +75,24 @@ def test_the_node_has_a_bar_for_each_managed_link() -> None:
     lines = listing({"node": {**NODE, "links": links}, "workloads": []}, wide=False).splitlines()
     assert lines[3] == "eth0    [##########..........]  500Mbit out, 1Mbit in of 1Gbit each"
     assert lines[4] == "eth1    [....................]  1Mbit out, 0bit in; its speed is unknown"
+
+
+def test_the_node_has_a_bar_for_each_managed_disk_as_full_as_it_is_busy() -> None:
+    disks = [
+        {"name": "sda", "read": 40 * MIB, "write": MIB, "busy": 0.5, "readCapacity": 400 * MIB, "writeCapacity": None},
+        {"name": "sdb", "read": 0.0, "write": 0.0, "busy": None, "readCapacity": None, "writeCapacity": None},
+    ]
+    lines = listing({"node": {**NODE, "disks": disks}, "workloads": []}, wide=False).splitlines()
+    assert lines[3] == "sda     [##########..........]  40Mi of 400Mi read, 1Mi written"
+    assert lines[4] == "sdb     [....................]  0 read, 0 written"
+
+
+def test_floors_of_disks_and_who_waits_for_them_have_columns() -> None:
+    floor = {"cpu": 0, "memory": 0, "diskRead": 50 * MIB}
+    db = workload("db", floor=floor, rates={"diskRead": 20 * MIB, "diskWrite": MIB}, ioPressure=0.25)
+    lines = shown(db, WEB)
+    assert lines[-3].split()[8:] == ["DISK-READ", "FLOOR-READ", "DISK-WRITE", "IO-WAIT"]
+    assert {tuple(line.split()[-4:]) for line in lines[-2:]} == {("20Mi", "50Mi", "1Mi", "25%"), ("-",) * 4}
 
 
 @pytest.mark.parametrize(("order", "first"), [("c", "db"), ("m", "web"), ("n", "db"), ("w", "db")])

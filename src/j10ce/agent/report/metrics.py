@@ -13,6 +13,7 @@ from j10ce.agent.report.exposition import MetricFamily, exposed
 from j10ce.agent.report.koordlet import KoordletMetrics
 from j10ce.agent.report.report import floors
 from j10ce.agent.ring.ring import Report
+from j10ce.control.disk import shown
 from j10ce.model.kinds import Tier
 from j10ce.model.knob import NODE, link
 from j10ce.model.plan import ValueChange
@@ -57,6 +58,13 @@ class Metrics:
         )
         self.link_rate = gauge("link_bits_per_second", "What passes a managed link", "link", "direction")
         self.link_capacity = gauge("link_capacity_bits_per_second", "What it carries, where that is known", "link")
+        self.disk_rate = gauge("disk_bytes_per_second", "What a managed disk reads and writes", "disk", "direction")
+        self.disk_operations = gauge("disk_operations_per_second", "How often it does", "disk", "direction")
+        self.disk_busy = gauge("disk_busy", "Share of time in which it had something to do", "disk")
+        self.disk_capacity = gauge(
+            "disk_capacity_bytes_per_second", "What it can do, as far as that was measured or said", "disk", "direction"
+        )
+        self.disk_pace = gauge("disk_io_cost_vrate", "Percent of its model that io.cost goes at", "disk")
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
@@ -100,6 +108,7 @@ class Metrics:
         self._evictions(report)
         self._caches(report)
         self._links(report)
+        self._disks(report)
         self.armed.set(report.armed)
         self.holds.set(len(report.held))
         self.drift.set(len(report.drifts))
@@ -128,6 +137,23 @@ class Metrics:
                 measured = report.snap.readings.window(link(on.name), f"net.{way}.rate", 10.0).mean()
                 if measured is not None:
                     self.link_rate.labels(on.name, way).set(measured)
+
+    def _disks(self, report: Report) -> None:
+        for gauge in (self.disk_rate, self.disk_operations, self.disk_busy, self.disk_capacity, self.disk_pace):
+            gauge.clear()
+        for one in shown.used(report.snap):
+            name = one.disk.name or one.disk.number
+            ways = (("read", "reads", one.disk.read_bps), ("write", "writes", one.disk.write_bps))
+            for way, operations, capacity in ways:
+                if way in one.rates:
+                    self.disk_rate.labels(name, way).set(one.rates[way])
+                if operations in one.rates:
+                    self.disk_operations.labels(name, way).set(one.rates[operations])
+                if capacity:
+                    self.disk_capacity.labels(name, way).set(capacity)
+            for gauge, value in ((self.disk_busy, one.busy), (self.disk_pace, one.vrate)):
+                if value is not None:
+                    gauge.labels(name).set(value)
 
 
 def name_of(change: object) -> str:

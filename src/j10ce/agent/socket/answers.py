@@ -16,6 +16,7 @@ from j10ce.agent.report.report import effective_floors
 from j10ce.agent.ring.objects import quantities, to_object
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.socket import evicting
+from j10ce.control.disk import shown
 from j10ce.kernel.kernel import Kernel
 from j10ce.model import kinds, knob, schema
 from j10ce.model.kinds import API_VERSION, Condition, WorkloadStatus
@@ -113,6 +114,7 @@ def top(report: Report) -> dict[str, Any]:
             "effective": _effective(report, w.target),
             "rates": _rates(w.target, report),
             "pressure": _known(w.target, "cpu.pressure", report),
+            "ioPressure": _known(w.target, "io.pressure", report),
             "throttled": _known(w.target, "cpu.throttled", report) or 0.0,
             "state": evicting.state(report, w.target),
             "cgroup": w.handle.path,
@@ -127,6 +129,7 @@ def top(report: Report) -> dict[str, Any]:
         "memoryTotal": snap.node.memory,
         "pressure": {name: recent(NODE, f"{name}.pressure") for name in ("cpu", "memory", "io")},
         "links": _links(report),
+        "disks": shown.rows(snap),
     }
     interference = [schema.plain(i) for i in report.interference]
     return {"node": node, "interference": interference, "workloads": sorted(rows, key=lambda r: -float(str(r["cpu"])))}
@@ -243,7 +246,12 @@ def explanation(
         holds=report.held,
         effective=report.effective.get(target),
     )
-    notes = (*explained.notes, *_drift_notes(report, target), *interference_notes(report, target))
+    notes = (
+        *explained.notes,
+        *shown.told_of(report.snap, target, name or ""),
+        *_drift_notes(report, target),
+        *interference_notes(report, target),
+    )
     explained = replace(explained, notes=notes)
     return {**schema.plain(explained), "text": render_text(explained, wide=wide)}
 

@@ -27,9 +27,12 @@ RATES: Final = {
     "ingress": ("NET-IN", "network"),
     "network": ("FLOOR-NET", "network"),
     "diskRead": ("DISK-READ", "diskRead"),
+    "floorRead": ("FLOOR-READ", "diskRead"),
     "diskWrite": ("DISK-WRITE", "diskWrite"),
+    "floorWrite": ("FLOOR-WRITE", "diskWrite"),
+    "ioPressure": ("IO-WAIT", ""),
 }
-METERED: Final = frozenset(RATES) - {"network"}
+PROMISED: Final = {"network": "network", "floorRead": "diskRead", "floorWrite": "diskWrite"}
 HELP: Final = "q quits; sort by " + ", ".join(f"{key} {name}" for key, (name, _) in SORTS.items())
 
 
@@ -43,9 +46,10 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
 
     On a terminal it is live: q quits, and c, m, w and n sort by CPU, memory, waiting and name. A floor that is not
     effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
-    before it is known), CAPPED the share in which its limit kept it from running. STATE is there while somebody has to
-    give way: frozen, evicting, leaving. Rates of network and disks are there where somebody has some. Where a workload
-    suffers from another one, a second table says which, over what, what is done about it, and why it is thought so.
+    before it is known), CAPPED the share in which its limit kept it from running, IO-WAIT that in which it
+    waited for a disk. STATE is there while somebody has to give way: frozen, evicting, leaving. Rates of network and
+    disks are there where somebody has some. Where a workload suffers from another one, a second table says which, over
+    what, what is done about it, and why it is thought so.
 
     \b
     Example:
@@ -115,6 +119,7 @@ def _node(node: dict[str, Any]) -> str:
         f"cpu     {_bar(node['cpu'] / node['cpus'])}  {cpu}\n"
         f"memory  {_bar(node['memory'] / node['memoryTotal'])}  {memory}"
         + "".join(f"\n{_link(k)}" for k in node.get("links", ()))
+        + "".join(f"\n{_disk(d)}" for d in node.get("disks", ()))
     )
 
 
@@ -126,6 +131,16 @@ def _link(k: dict[str, Any]) -> str:
     return f"{k['name']:<7} {_bar(share)}  {spell('network', out)} out, {spell('network', into)} in{of}"
 
 
+def _disk(d: dict[str, Any]) -> str:
+    """As full as it is busy."""
+    read, written = (_of_disk(d[way], d[f"{way}Capacity"]) for way in ("read", "write"))
+    return f"{d['name']:<7} {_bar(d['busy'] or 0.0)}  {read} read, {written} written"
+
+
+def _of_disk(rate: float, capacity: int | None) -> str:
+    return spell("diskRead", round(rate)) + (f" of {spell('diskRead', capacity)}" if capacity else "")
+
+
 def _bar(share: float) -> str:
     full = round(min(1.0, max(0.0, share)) * BAR)
     return f"[{'#' * full}{'.' * (BAR - full)}]"
@@ -133,12 +148,16 @@ def _bar(share: float) -> str:
 
 def _has_rate(w: dict[str, Any], name: str) -> bool:
     """Agents of earlier versions know none."""
-    return bool(w.get("rates", {}).get(name)) if name in METERED else bool(w["floor"].get(name))
+    if name in PROMISED:
+        return bool(w["floor"].get(PROMISED[name]))
+    return bool(w.get(name) if name == "ioPressure" else w.get("rates", {}).get(name))
 
 
 def _rate(w: dict[str, Any], name: str) -> str | None:
-    if name not in METERED:
-        return _floor(name, w)
+    if name in PROMISED:
+        return _floor(PROMISED[name], w)
+    if name == "ioPressure":
+        return None if w.get(name) is None else f"{w[name]:.0%}"
     measured = w.get("rates", {}).get(name)
     return None if measured is None else spell(RATES[name][1], measured)
 

@@ -7,5 +7,6 @@ A Snapshot comes in; caps, weights and latencies by disk go out.
     weights  divides a disk whose io.cost is calibrated by weight, so that floors hold
     follow   is the law for all other disks: caps on others that follow what is measured, and end with it
     ways     says which of these is there for each disk
+    shown    is what disks do and what one workload has there, for people
     disk     is the controller
 """
