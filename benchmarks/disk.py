@@ -73,6 +73,15 @@ print(len(took), *(round(t * 1e6) for t in took[:200000]), flush=True)
 """
 
 
+SELDOM: Final = """
+import mmap, os, sys, time
+fd, page = os.open(sys.argv[1], os.O_RDONLY | os.O_DIRECT), mmap.mmap(-1, 65536)
+while True:
+    os.preadv(fd, [page], 0)
+    time.sleep(0.5)
+"""
+
+
 class Bed(NamedTuple):
     agent: Agent
     disk: str
@@ -121,7 +130,7 @@ def main() -> int:
 
 
 def latency() -> bool:
-    """The reader is promised twice what it takes."""
+    """The reader is promised twice what it takes. The writer is not of best effort: CPU time is not what is measured."""
     alone: list[float] = []
     beside: list[float] = []
     bare: list[float] = []
@@ -153,7 +162,7 @@ def _read(here: Bed, number: int, *, floor: int, writer: bool) -> tuple[list[flo
     words = (str(PAGE), "anywhere", "read", "1", str(READS_S))
     toilers = [Toiler(here, f"api{number}", words, profile="ls", **promised)]
     if writer:
-        toilers.append(Toiler(here, f"sync{number}", (str(MIB), "row", "write", "4", "0"), profile="be"))
+        toilers.append(Toiler(here, f"sync{number}", (str(MIB), "row", "write", "4", "0"), profile="burstable"))
     counted = _counted(toilers)
     return counted[0][1], counted[1][0] * MIB / LOOK_S if writer else 0.0
 
@@ -220,8 +229,7 @@ def agent_itself() -> bool:
 
 
 def _work(agent: Agent, n: int, disk: str, *, promised: bool) -> None:
-    read = f"dd if=/dev/{disk} of=/dev/null bs=64k count=1 iflag=direct 2>/dev/null"
-    agent.kids.append(subprocess.Popen(["sh", "-c", f"while :; do {read}; sleep 2; done"]))
+    agent.kids.append(subprocess.Popen([sys.executable, "-I", "-S", "-c", SELDOM, f"/dev/{disk}"]))
     body: dict[str, Any] = {"name": f"io{n}", "pid": agent.kids[-1].pid, "profile": "ls"}
     agent.ask(msgspec.json.encode(body | ({"minimum": {"diskRead": 100_000}} if promised else {})))
 

@@ -319,6 +319,8 @@ def tree(
         used = (current or {}).get(w.target, 0.0)
         up = knob.group(path.rpartition("/")[0])
         made[w.target] = Group(w.target, up, path, w.handle.made, memory_current=used)
+        inner = ((t, p.handle) for t, p in zip(w.part_targets, w.parts, strict=True) if p.handle.path not in ("", path))
+        made |= {t: Group(t, w.target, at.path, at.made) for t, at in inner}
     return Groups({**made, **{g.target: g for g in groups}})
 
 

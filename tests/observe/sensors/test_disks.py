@@ -7,11 +7,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from j10ce.host.files import Files
 from j10ce.model.knob import disk
 from j10ce.model.machine.disk import Disk
-from j10ce.model.workload import Workload
+from j10ce.model.workload import Part, Workload
 from j10ce.observe.sensor import OffCgroups
 from j10ce.observe.sensors.disks import TURNS, DiskSensor, Done, blkio, io_stat, vrates
 from j10ce.testing.build import handle, workload
@@ -117,3 +118,15 @@ def test_any_text_of_counters_is_read(text: bytes) -> None:
     for counts in (io_stat(text), blkio(text, text)):
         assert all(isinstance(done, Done) and min(done) >= 0 for done in counts.values())
     assert all(v >= 0 for v in vrates(text).values())
+
+
+def test_on_cgroup_v1_containers_are_read_as_well_since_caps_are_theirs(tmp_path: Path) -> None:
+    world = World(tmp_path, 1)
+    pod = replace(WEB, parts=(Part("main", IDLE.handle),))
+    for count in (4096, 8192):
+        for name in ("io_service_bytes", "io_serviced"):
+            for place in ("web", "idle"):
+                (world.io / place / f"blkio.throttle.{name}").write_text(f"8:0 Read {count}\n8:0 Write 0\n")
+        world.now += 1.0
+        samples = {(s.target, s.metric): s.value for s in world.sensor.sample(world.now, [pod])}
+    assert samples[pod.part_targets[0], "disk.read[8:0]"] == samples[pod.target, "disk.read[8:0]"] == 4096.0

@@ -8,6 +8,7 @@ from typing import Final
 
 from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.disk.follow import DiskCap, DiskRate, Followed, follow
+from j10ce.control.disk.inside import passed_in
 from j10ce.control.disk.places import capped, leaves, modelled
 from j10ce.control.disk.said import wishes
 from j10ce.control.disk.weights import reachable, weights
@@ -41,6 +42,9 @@ class DiskUse(Unconfigured):
         self._stepped = float("-inf")
 
     def propose(self, snap: Snapshot, /) -> Iterator[Proposal]:
+        yield from passed_in(snap, self._proposals(snap))
+
+    def _proposals(self, snap: Snapshot) -> Iterator[Proposal]:
         for e in snap.entitlements.values():
             for wish in wishes(snap, e) if e.chosen and e.target in snap.groups.by_target else ():
                 if snap.supports(wish.setting.knob):

@@ -15,7 +15,7 @@ from j10ce.host.files import Files
 from j10ce.host.mounts import IO, Hierarchies
 from j10ce.model.knob import TargetId, disk
 from j10ce.model.machine.disk import Disk
-from j10ce.model.workload import Workload
+from j10ce.model.workload import Handle, Workload
 from j10ce.observe.sensor import Sample, Sensor
 from j10ce.observe.sensors.counters import Rate
 
@@ -105,21 +105,30 @@ class DiskSensor:
             return
         closely, turn = self._closely(), self._sampled % TURNS
         for place, w in enumerate(workloads):
-            if (place % TURNS == turn or w.target in closely) and (done := self._read(w)):
-                meter = self._meters.setdefault(w.target, _DiskMeter())
-                yield from meter.samples(now, w.target, done, self._whole(done))
-        for gone in self._meters.keys() - {w.target for w in workloads} if self._meters else ():
-            del self._meters[gone]
+            if place % TURNS == turn or w.target in closely:
+                for target, at in self._places(w):
+                    if done := self._read(at):
+                        meter = self._meters.setdefault(target, _DiskMeter())
+                        yield from meter.samples(now, target, done, self._whole(done))
+        if self._meters:
+            for gone in self._meters.keys() - {t for w in workloads for t, _ in self._places(w)}:
+                del self._meters[gone]
 
-    def _read(self, w: Workload) -> dict[str, Done]:
+    def _places(self, w: Workload) -> Iterator[tuple[TargetId, Handle]]:
+        """On cgroup v1 caps are set on containers, by what each of them does."""
+        yield w.target, w.handle
+        if self._version == 1 and w.parts:
+            yield from zip(w.part_targets, (p.handle for p in w.parts), strict=True)
+
+    def _read(self, at: Handle) -> dict[str, Done]:
         if self._version == 2:
-            return io_stat(self._file(w, "io.stat"))
+            return io_stat(self._file(at, "io.stat"))
         suffix = "_recursive" if self._recursive else ""
-        size = self._file(w, _V1_BYTES + suffix)
-        return blkio(size, self._file(w, _V1_IOS + suffix)) if b"Read" in size else {}
+        size = self._file(at, _V1_BYTES + suffix)
+        return blkio(size, self._file(at, _V1_IOS + suffix)) if b"Read" in size else {}
 
-    def _file(self, w: Workload, name: str) -> bytes:
-        return self._files.read(self._hierarchies.file(IO, w.handle.path_of(IO), name)) or b""
+    def _file(self, at: Handle, name: str) -> bytes:
+        return self._files.read(self._hierarchies.file(IO, at.path_of(IO), name)) or b""
 
     def _whole(self, done: Collection[str]) -> Collection[str]:
         """An I/O of a volume is counted again at the disks below it: only those that nothing here is made of count."""
