@@ -130,7 +130,7 @@ def main() -> int:
 
 
 def latency() -> bool:
-    """The reader is promised twice what it takes. The writer is not of best effort: CPU time is not what is measured."""
+    """The reader is promised twice what it takes; the writer is not of best effort, which lacks CPU time."""
     alone: list[float] = []
     beside: list[float] = []
     bare: list[float] = []

@@ -51,9 +51,9 @@ class TestRealDisks(DiskConformance):
         return bench
 
 
-def read_s(work: Workbench, bench: DiskBench, device: Loop, mib: int) -> float:
+def read_s(work: Workbench, path: str, device: Loop, mib: int) -> float:
     """How long a process in the cgroup takes to read so much, past the page cache."""
-    files = [work.hierarchies.file(c, bench.path, "cgroup.procs") for c in work.hierarchies.in_use()]
+    files = [work.hierarchies.file(c, path, "cgroup.procs") for c in work.hierarchies.in_use()]
     enter = "".join(f"open({f!r}, 'w').write('0')\n" for f in files)
     command = [sys.executable, "-I", "-S", "-c", enter + READ, device.device, str(mib)]
     ended = subprocess.run(command, check=True, capture_output=True, text=True)
@@ -64,4 +64,4 @@ def test_a_cap_is_what_the_kernel_lets_through(work: Workbench, bench: DiskBench
     """8 MiB at 4 MiB/s take at least some 2 s less what the kernel lets through at once."""
     setting = bench.setting("io.max.rbps")
     assert bench.files.write(setting, float(4 * MIB), bench.at) == Applied(float(4 * MIB))
-    assert read_s(work, bench, device, 8) >= 1.0
+    assert read_s(work, bench.path, device, 8) >= 1.0

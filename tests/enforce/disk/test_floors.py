@@ -26,7 +26,7 @@ from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting
 from j10ce.model.machine.disk import Disk
 from j10ce.model.resource import Resources
-from j10ce.model.workload import Workload
+from j10ce.model.workload import Ceiling, Part, Workload
 from j10ce.observe.closely import Closely
 from j10ce.observe.groups import GroupTree
 from j10ce.observe.observer import Observer
@@ -36,6 +36,7 @@ from j10ce.policy.document.document import NodeDocument
 from j10ce.policy.profiles import builtin
 from j10ce.testing import build
 from tests.enforce.disk.loop import Loop, loop
+from tests.enforce.disk.test_conformance import read_s
 from tests.enforce.workbench import MIB, PATIENCE_S, Workbench, until
 
 LOOP = """
@@ -100,11 +101,11 @@ def test_a_writer_is_capped_while_a_reader_with_a_floor_works_and_no_longer(
         pytest.skip(f"Unsupported: io.max needs {offered['io.max.rbps'].needs}")
     ring = DiskRing(work, tmp_path, device)
     reader, writer = (
-        work.tree.path_for(tier, "default", name) for tier, name in (("sensitive", "db"), ("besteffort", "sync"))
+        work.tree.path_for(tier, "default", name) for tier, name in (("sensitive", "db"), ("standard", "sync"))
     )
     floor = Resources(disk_read=2 * MIB)
     db = replace(build.workload("db", profile="ls", handle=reader), minimum=floor)
-    sync = build.workload("sync", profile="be", handle=writer)
+    sync = build.workload("sync", profile="burstable", handle=writer)  # best effort may lack CPU time, too
     ring.arrive(db, sync)
     entitled = ring.agent.tick(ring._now()).snap.entitlements[db.target]
     assert entitled.floor.disk_read == 2 * MIB, entitled.notes
@@ -120,3 +121,21 @@ def test_a_writer_is_capped_while_a_reader_with_a_floor_works_and_no_longer(
     work.end(writing)
     until(lambda: not ring.kernel.revert().refused())  # a cgroup whose last process has just ended is not empty yet
     ring.kernel.close()
+
+
+def test_a_cap_of_a_pod_binds_its_containers(work: Workbench, tmp_path: Path, device: Loop) -> None:
+    """16 MiB at 8 MiB/s, or on cgroup v1 at the container's part of that."""
+    ring = DiskRing(work, tmp_path, device)
+    at, *inside = work.make("pod1"), *(work.make("pod1", name) for name in ("main", "proxy"))
+    pod = replace(
+        build.workload("pod1", profile="ls", handle=replace(at, made=False)),
+        parts=tuple(Part(c.path.rpartition("/")[2], replace(c, made=False)) for c in inside),
+        limits=Ceiling(disk_read=8.0 * MIB),
+    )
+    ring.arrive(pod)
+    ring.agent.tick(ring._now())
+    took = read_s(work, inside[0].path, device, 16)
+    assert took >= 1.0, ring.kernel.settings
+    until(lambda: not ring.kernel.revert().refused())
+    ring.kernel.close()
+    assert read_s(work, inside[0].path, device, 16) < took
