@@ -39,36 +39,36 @@ def machine(*, cap: float | None = None, sda: Disk = SDA, divided: bool = False,
     return replace(snap, settings={**snap.settings, **values, **cost})
 
 
-def told(snap: Snapshot, target: TargetId = API.target, name: str = "io.max[8:0]") -> list[str]:
-    return list(shown.told_of(snap, target, name))
+def noted(snap: Snapshot, target: TargetId = API.target, name: str = "io.max[8:0]") -> list[str]:
+    return list(shown.notes_of(snap, target, name))
 
 
 def test_who_has_a_floor_sees_what_it_uses_how_it_is_kept_and_who_gives_way() -> None:
-    assert told(machine(cap=30.0 * MB)) == [
+    assert noted(machine(cap=30.0 * MB)) == [
         "sda: reads 20Mi/s in 300, writes 1Mi/s in 7; at least 50Mi/s read, by caps on others; "
         "gives way: default/sync (30Mi)"
     ]
 
 
 def test_a_limit_of_ones_own_gives_way_to_nobody() -> None:
-    assert told(machine(cap=30.0 * MB, own=30.0 * MB))[0].endswith("; nobody has to give way")
+    assert noted(machine(cap=30.0 * MB, own=30.0 * MB))[0].endswith("; nobody has to give way")
 
 
 def test_where_io_cost_divides_it_is_by_weight() -> None:
-    assert "at least 50Mi/s read, by weight" in told(machine(divided=True))[0]
+    assert "at least 50Mi/s read, by weight" in noted(machine(divided=True))[0]
 
 
 def test_a_disk_that_nobody_measured_keeps_no_floor() -> None:
     unknown = replace(SDA, read_bps=0, write_bps=0)
-    assert "which nothing keeps: not measured" in told(machine(sda=unknown))[0]
+    assert "which nothing keeps: not measured" in noted(machine(sda=unknown))[0]
 
 
 def test_who_has_no_floor_sees_what_is_seen_of_it() -> None:
-    assert told(machine(), SYNC.target) == ["sda: nothing was seen of it"]
+    assert noted(machine(), SYNC.target) == ["sda: nothing was seen of it"]
 
 
 def test_nothing_is_said_beside_other_knobs_or_of_other_disks() -> None:
-    assert told(machine(), name="cpu.weight") == told(machine(), name="io.max[8:16]") == []
+    assert noted(machine(), name="cpu.weight") == noted(machine(), name="io.max[8:16]") == []
 
 
 def test_every_managed_disk_is_listed_with_what_it_does_and_can() -> None:

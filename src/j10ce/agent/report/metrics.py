@@ -61,9 +61,7 @@ class Metrics:
         self.disk_rate = gauge("disk_bytes_per_second", "What a managed disk reads and writes", "disk", "direction")
         self.disk_operations = gauge("disk_operations_per_second", "How often it does", "disk", "direction")
         self.disk_busy = gauge("disk_busy", "Share of time in which it had something to do", "disk")
-        self.disk_capacity = gauge(
-            "disk_capacity_bytes_per_second", "What it can do, as far as that was measured or said", "disk", "direction"
-        )
+        self.disk_capacity = gauge("disk_capacity_bytes_per_second", "What it can, where known", "disk", "direction")
         self.disk_pace = gauge("disk_io_cost_vrate", "Percent of its model that io.cost goes at", "disk")
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 

@@ -248,7 +248,7 @@ def explanation(
     )
     notes = (
         *explained.notes,
-        *shown.told_of(report.snap, target, name or ""),
+        *shown.notes_of(report.snap, target, name or ""),
         *_drift_notes(report, target),
         *interference_notes(report, target),
     )

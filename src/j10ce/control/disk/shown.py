@@ -51,7 +51,7 @@ def rows(snap: Snapshot) -> list[dict[str, Any]]:
     ]
 
 
-def told_of(snap: Snapshot, target: TargetId, name: str) -> Iterator[str]:
+def notes_of(snap: Snapshot, target: TargetId, name: str) -> Iterator[str]:
     """Beside a knob of disks: what the workload does on each disk, and who gives way to it there."""
     e = snap.entitlements.get(target)
     if not name.startswith(PREFIX) or e is None or not e.chosen:
@@ -59,10 +59,10 @@ def told_of(snap: Snapshot, target: TargetId, name: str) -> Iterator[str]:
     said = name.partition("[")[2].partition("]")[0]
     for d in capped(snap.node.disks):
         if not said or said == d.number:
-            yield _told(snap, target, d)
+            yield _seen_of(snap, target, d)
 
 
-def _told(snap: Snapshot, target: TargetId, d: Disk) -> str:
+def _seen_of(snap: Snapshot, target: TargetId, d: Disk) -> str:
     rates = {way: snap.readings.window(target, f"{RATES[way]}[{d.number}]", KNOWN_S).last() for way in RATES}
     known = {way: rate for way, rate in rates.items() if rate is not None}
     does = "nothing was seen of it"
