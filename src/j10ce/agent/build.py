@@ -215,7 +215,7 @@ def _observer(
         ReclaimSensor(),
         CacheSensor(files),
         *(traffic(table) if table else ()),
-        DiskSensor(hierarchies, files, lambda: watch.disks, lambda: closely.disks),
+        DiskSensor(hierarchies, files, lambda: observer.facts.disks, lambda: closely.disks),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *sensors(settings.disabled),
     ]
@@ -225,7 +225,8 @@ def _observer(
         present = table.now() if table else facts.links
         return facts if present is facts.links else replace(facts, links=present)
 
-    return Observer(facts, every, tree, refresh, closely)
+    observer = Observer(facts, every, tree, refresh, closely)  # its facts are those that an operator's word is in
+    return observer
 
 
 def _disks(hierarchies: Hierarchies, calibrations: Calibrations) -> DiskWatch:

@@ -246,14 +246,11 @@ def explanation(
         holds=report.held,
         effective=report.effective.get(target),
     )
-    notes = (
-        *explained.notes,
-        *shown.notes_of(report.snap, target, name or ""),
-        *_drift_notes(report, target),
-        *interference_notes(report, target),
-    )
+    on_disks = tuple(shown.notes_of(report.snap, target, name or ""))
+    notes = (*explained.notes, *on_disks, *_drift_notes(report, target), *interference_notes(report, target))
     explained = replace(explained, notes=notes)
-    return {**schema.plain(explained), "text": render_text(explained, wide=wide)}
+    text = "\n".join([render_text(explained, wide=wide), *(f"  {'seen':<11} {line}" for line in on_disks)])
+    return {**schema.plain(explained), "text": text}
 
 
 def _node_explanation(said: EffectiveStrategy, stages: list[str]) -> dict[str, Any]:

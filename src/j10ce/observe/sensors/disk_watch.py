@@ -42,11 +42,6 @@ class DiskWatch:
         self._looked = float("-inf")
         self._due = True
 
-    @property
-    def disks(self) -> Mapping[str, Disk]:
-        """As of the last time that somebody asked."""
-        return self._disks
-
     def seen(self, facts: NodeFacts) -> NodeFacts:
         """The same object, unless something is different."""
         disks = self._present(self._clock())
