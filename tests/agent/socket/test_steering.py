@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from j10ce.agent.ring.holds import HoldRequest
+from j10ce.agent.ring.holds import HoldRequest, without
 from j10ce.agent.socket.admission import Caller
 from j10ce.agent.socket.answers import top
 from j10ce.cli.look.top import listing
@@ -102,6 +102,25 @@ async def test_what_somebody_else_holds_is_theirs_however_it_is_spelled(
         with nullcontext() if free else pytest.raises(Denied, match="is held already, by"):
             await scene.operations.hold(second, Caller(1, 12345, 12345))
         assert len(scene.operations.holds()) == 1 + free
+
+
+@pytest.mark.parametrize(
+    ("asked", "kept"),
+    [
+        pytest.param("io.max", ("net.egress.ceil",), id="of every disk"),
+        pytest.param("io.max[8:0]", ("io.max[8:16].rbps", "net.egress.ceil"), id="of one disk"),
+        pytest.param("io.max[8:0].rbps", ("io.max[8:0]", "io.max[8:16].rbps", "net.egress.ceil"), id="no part of it"),
+        pytest.param("net.egress.ceil[eth0]", ("io.max[8:0]", "io.max[8:16].rbps", "net.egress.ceil"), id="nor one of"),
+        pytest.param("net.egress.ceil", ("io.max[8:0]", "io.max[8:16].rbps"), id="of all links"),
+    ],
+)
+def test_whoever_releases_a_knob_releases_it_of_every_disk_and_link(asked: str, kept: tuple[str, ...]) -> None:
+    every = ("io.max[8:0]", "io.max[8:16].rbps", "net.egress.ceil")
+    made = build.hold(WEB, "cpu.max")
+    held = replace(made, spec=replace(made.spec, knobs=every))
+    stay, released = without([held], WEB, frozenset({asked}))
+    assert [name for hold in stay for name in hold.spec.knobs] == list(kept)
+    assert sorted((*released, *kept)) == sorted(every)
 
 
 async def test_cpus_that_the_machine_lacks_are_not_held(tmp_path: Path) -> None:

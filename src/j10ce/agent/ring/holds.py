@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Collection, Iterable, Iterator
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Final
 
 from msgspec import UNSET, UnsetType
@@ -110,7 +111,7 @@ def holders(holds: Iterable[HeldSetting]) -> dict[Setting, str]:
 
 def _settings(hold: Hold) -> Iterator[HeldSetting]:
     spec = hold.spec
-    names = [meant for name in sorted(spec.knobs) for meant in (read_names(name) or ((name, ""),))]
+    names = [pair for name in sorted(spec.knobs) for pair in meant(name)]
     for knob, instance in names:
         if knob not in KNOBS and knob not in DEEDS:
             continue
@@ -132,20 +133,32 @@ def live(holds: Iterable[Hold], wall: float) -> tuple[Hold, ...]:
 
 
 def without(holds: Iterable[Hold], target: str, knobs: frozenset[str]) -> tuple[tuple[Hold, ...], list[str]]:
-    """(the holds that stay, the knobs released): all of a target's, or those on the named knobs."""
+    """(the holds that stay, the knobs released): all of a target's, or those on the named knobs, by what they mean:
+    `io.max` means that of every disk, and all four."""
     kept: list[Hold] = []
     released: list[str] = []
+    named = frozenset(chain.from_iterable(map(meant, knobs)))
     for hold in holds:
-        hit = hold.spec.target == target and (not knobs or bool(knobs & set(hold.spec.knobs)))
-        if not hit:
+        ends = {k for k in hold.spec.knobs if not knobs or named.issuperset(meant(k)) or _widely(k) <= named}
+        if hold.spec.target != target or not ends:
             kept.append(hold)
             continue
-        stay = tuple(k for k in hold.spec.knobs if knobs and k not in knobs)
+        stay = tuple(k for k in hold.spec.knobs if k not in ends)
         released += [k for k in hold.spec.knobs if k not in stay]
         if stay:
             spec = replace(hold.spec, knobs=stay)
             kept.append(Hold(metadata=replace(hold.metadata, name=_name(spec)), spec=spec))
     return tuple(kept), released
+
+
+def meant(name: str) -> tuple[tuple[str, str], ...]:
+    """Every (knob, instance) that a hold's name is about: a deed is one, too."""
+    return read_names(name) or ((name, ""),)
+
+
+def _widely(name: str) -> frozenset[tuple[str, str]]:
+    """The same of every instance."""
+    return frozenset((knob, "") for knob, _ in meant(name))
 
 
 def _name(spec: HoldSpec) -> str:

@@ -163,7 +163,7 @@ class Holding:
 
 def _check_effect(request: HoldRequest, hold: Hold, report: Report) -> None:
     snap = report.snap
-    named = dict.fromkeys(knob for name in request.knobs for knob, _ in read_names(name) or ((name, ""),))
+    named = dict.fromkeys(knob for name in request.knobs for knob, _ in holding.meant(name))
     if lacking := [missing(snap, knob) for knob in named if not snap.supports(knob)]:
         raise Denied(f"{request.target} is not held: {'; '.join(lacking)}")
     for setting in holding.held([hold], snap.wall):
@@ -176,7 +176,7 @@ def _check_effect(request: HoldRequest, hold: Hold, report: Report) -> None:
 
 def _overlap(one: str, other: str) -> bool:
     """Whether both mean a setting: `io.max[8:0]` means four, and a knob without its instance all that are there."""
-    pairs = product(read_names(one) or ((one, ""),), read_names(other) or ((other, ""),))
+    pairs = product(holding.meant(one), holding.meant(other))
     return any(k == known and (i == at or not i or not at) for (k, i), (known, at) in pairs)
 
 

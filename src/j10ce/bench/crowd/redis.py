@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import signal
 import socket
@@ -34,7 +35,7 @@ def started(at: str) -> Iterator[None]:
     words = [program() or PROGRAM, "--port", "0", "--unixsocket", at, "--save", "", "--appendonly", "no"]
     server = subprocess.Popen(
         words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, cwd=child.FOLDER,
-        preexec_fn=dying_by(signal.SIGKILL),
+        env=child.environ(os.environ), preexec_fn=dying_by(signal.SIGKILL),
     )  # fmt: skip
     try:
         _fill(server, at)
