@@ -164,12 +164,13 @@ def _all_divided(d: Disk, snap: Snapshot, divided: Mapping[str, Disk]) -> bool:
 
 def _rates(snap: Snapshot, number: str, held: Mapping[TargetId, Resources]) -> dict[TargetId, DiskRate]:
     """Of holders, and of everybody else who has used the disk lately."""
-    rates = {}
+    rates, first = {}, f"{METRICS[0]}[{number}]"
     for target, e in snap.entitlements.items():
         span = KNOWN_S if target in held else 4 * KNOWN_S
-        last = [snap.readings.window(target, f"{m}[{number}]", span).last() for m in METRICS]
-        if e.chosen and last[0] is not None:
-            rates[target] = DiskRate(*(value or 0.0 for value in last))
+        if not e.chosen or snap.readings.window(target, first, span).last() is None:
+            continue  # as nearly everybody: who never touched the disk has no series
+        last = (snap.readings.window(target, f"{m}[{number}]", span).last() for m in METRICS)
+        rates[target] = DiskRate(*(value or 0.0 for value in last))
     return rates
 
 
