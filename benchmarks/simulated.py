@@ -21,14 +21,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from j10ce.dialects.koordinator.laws import evict, victims
-from j10ce.dialects.koordinator.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
-
 from benchmarks.facts import machine_facts
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
 from j10ce.sim.world import GRACE_S, Load, World
 from j10ce.testing import build
+from tests.koordinator.theirs.laws import evict, victims
+from tests.koordinator.theirs.laws.suppress import Suppression, Use, allowed_milli, stepped_quota
 
 SECONDS: Final = 600
 THRESHOLD: Final = 65
