@@ -8,7 +8,10 @@ import sys
 from pathlib import Path
 
 from j10ce.host.mounts import Hierarchies
+from j10ce.kernel.disk.controller import IoController
+from j10ce.kernel.disk.files import DiskFiles
 from j10ce.kernel.systemd.dbus import Connection
+from j10ce.kernel.systemd.disks import UnitDisks
 from j10ce.kernel.systemd.properties import Nursery, UnitProperties
 from j10ce.kernel.systemd.tree import SystemdTree
 from j10ce.kernel.systemd.units import Units
@@ -31,7 +34,8 @@ class Systemd:
         self.connection = connection
         self.nursery = Nursery()
         self.backend = UnitProperties(units, hierarchies, self.nursery)
-        self.tree = SystemdTree(units, hierarchies, self.nursery, self.backend, top)
+        self.disks = UnitDisks(units, hierarchies, self.nursery, DiskFiles(IoController(hierarchies)))
+        self.tree = SystemdTree(units, hierarchies, self.nursery, self.backend, self.disks, top)
 
 
 def systemctl(*arguments: str) -> str:

@@ -33,6 +33,7 @@ from j10ce.kernel.resctrl.files import ResctrlFiles
 from j10ce.kernel.resctrl.membership import ResctrlMembership
 from j10ce.kernel.resctrl.schemata import Schemata
 from j10ce.kernel.systemd.dbus import SYSTEM_BUS, Bus, CallFailed, Connection
+from j10ce.kernel.systemd.disks import UnitDisks
 from j10ce.kernel.systemd.properties import Nursery, UnitProperties
 from j10ce.kernel.systemd.tree import SystemdTree
 from j10ce.kernel.systemd.units import Units
@@ -115,23 +116,24 @@ def _systemd(hierarchies: Hierarchies, top: str) -> TreeOwner:
     endpoint = manager(hierarchies, os.geteuid(), os.environ)
     units, nursery = reach(endpoint, hierarchies), Nursery()
     backend = UnitProperties(units, hierarchies, nursery)
-    tree = SystemdTree(units, hierarchies, nursery, backend, top)
-    beside, estates = _beside(hierarchies)
+    disks = UnitDisks(units, hierarchies, nursery, DiskFiles(IoController(hierarchies)))
+    tree = SystemdTree(units, hierarchies, nursery, backend, disks, top)
+    beside, estates = _beside(hierarchies, disks)
     return TreeOwner(tree, (backend, *beside), units, endpoint.bus, estates)
 
 
 def _plain(hierarchies: Hierarchies, top: str) -> TreeOwner:
-    beside, estates = _beside(hierarchies)
+    beside, estates = _beside(hierarchies, DiskFiles(IoController(hierarchies)))
     return TreeOwner(PlainTree(hierarchies, top), (CgroupFiles(hierarchies), *beside), estates=estates)
 
 
-def _beside(hierarchies: Hierarchies) -> Beside:
-    """What every machine has, whoever owns its cgroups."""
+def _beside(hierarchies: Hierarchies, disks: Backend) -> Beside:
+    """What every machine has, whoever owns its cgroups; `disks`: through what they use disks."""
     caches = ResctrlFiles()
     threads = TaskBackend(Roll(hierarchies), [Cookies(), ResctrlMembership(caches), OomScores()])
     backends = (Sysctls(), SchedFeatures(), Schemata(caches, resctrl.discover()), threads)
     here: Beside = (backends, (NodeEstate(), ResctrlEstate(caches)))
-    every = (here, _realtime(hierarchies), _network(hierarchies), _disks(hierarchies))
+    every = (here, _realtime(hierarchies), _network(hierarchies), _disks(hierarchies, disks))
     return tuple(chain.from_iterable(b for b, _ in every)), tuple(chain.from_iterable(e for _, e in every))
 
 
@@ -147,7 +149,6 @@ def _network(hierarchies: Hierarchies) -> Beside:
     return (LinkRates(trees, able), TrafficClasses(trees, hierarchies, able)), (LinkEstate(trees), ShareEstate(trees))
 
 
-def _disks(hierarchies: Hierarchies) -> Beside:
+def _disks(hierarchies: Hierarchies, files: Backend) -> Beside:
     """Likewise of disks, and of what cgroups may do with them."""
-    io = IoController(hierarchies)
-    return (DiskFiles(io), CostFiles(io)), (DiskEstate(),)
+    return (files, CostFiles(IoController(hierarchies))), (DiskEstate(),)

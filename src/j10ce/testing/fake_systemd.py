@@ -16,7 +16,7 @@ from j10ce.host.mounts import Hierarchies, Mount
 from j10ce.kernel.systemd.dbus import MANAGER, MANAGER_PATH, CallFailed, Typed
 from j10ce.kernel.systemd.units import UNSET, object_path
 
-CONTROLLERS = frozenset({"cpu", "cpuset", "memory", "pids"})
+CONTROLLERS = frozenset({"cpu", "cpuset", "io", "memory", "pids"})
 FRESH: dict[str, Any] = {
     "CPUWeight": UNSET,
     "CPUQuotaPerSecUSec": UNSET,
@@ -26,8 +26,11 @@ FRESH: dict[str, Any] = {
     "MemoryLow": 0,
     "MemoryHigh": UNSET,
     "MemoryMax": UNSET,
+    "IOAccounting": False,
+    "IOWeight": UNSET,
 }
 UNTOUCHED = {"cpu.max.burst": "0", "memory.current": "0", "cgroup.procs": "", "cgroup.events": "populated 0\nfrozen 0"}
+OF_DISKS = {"io.max": "", "io.stat": ""}  # which systemd leaves alone
 DROP_INS = {"CPUQuotaPerSecUSec": "CPUQuota"}
 
 
@@ -156,6 +159,19 @@ class FakeSystemd:
         }
         for name, text in texts.items():
             (self.root / self.paths[unit] / name).write_text(text)
+        self._write_disks(self.root / self.paths[unit], held)
+
+    def _write_disks(self, folder: Path, held: dict[str, Any]) -> None:
+        """Files of the io controller are there while it is asked for."""
+        if not held["IOAccounting"] and held["IOWeight"] == UNSET:
+            for name in (*OF_DISKS, "io.weight"):
+                if (folder / name).exists():
+                    (folder / name).unlink()
+            return
+        for name, text in OF_DISKS.items():
+            if not (folder / name).exists():
+                (folder / name).write_text(text)
+        (folder / "io.weight").write_text(f"default {100 if held['IOWeight'] == UNSET else held['IOWeight']}\n")
 
     def _populate(self, unit: str, pids: list[int]) -> None:
         folder = self.root / self.paths[unit]

@@ -6,5 +6,6 @@ Knobs, values and cgroups to make come in; calls over D-Bus go out.
     units        knows how units are named and where their cgroups are
     spelling     spells a knob as a property of a unit
     properties   is the back end for knobs that systemd knows
+    disks        is the back end for disks, which systemd has files for where it is asked to
     tree         makes slices and scopes instead of directories
 """

@@ -10,6 +10,7 @@ from j10ce.kernel import file
 from j10ce.kernel.backend import Backend, Tree
 from j10ce.kernel.process import alive, immovable, pinned
 from j10ce.kernel.systemd.dbus import CallFailed, Typed
+from j10ce.kernel.systemd.disks import ACCOUNTING
 from j10ce.kernel.systemd.properties import Nursery
 from j10ce.kernel.systemd.spelling import TABLE, properties
 from j10ce.kernel.systemd.units import GONE, UNSET, Units, answer, scope_name, slice_name
@@ -25,17 +26,25 @@ class SystemdTree:
 
     All of it is transient: nothing stays on disk.
 
-    `backend` takes the values of a scope that systemd has no property for, once there is a cgroup to hold them.
+    `backend`, and of disks `disks`, take the values of a scope that systemd has no property for, once there is a cgroup
+    to hold them.
     """
 
     def __init__(
-        self, units: Units, hierarchies: Hierarchies, nursery: Nursery, backend: Backend, top: str = "j10ce"
+        self,
+        units: Units,
+        hierarchies: Hierarchies,
+        nursery: Nursery,
+        backend: Backend,
+        disks: Backend,
+        top: str = "j10ce",
     ) -> None:
         self.name = "systemd-user" if units.user else "systemd"
         self._units = units
         self._hierarchies = hierarchies
         self._nursery = nursery
         self._backend = backend
+        self._disks = disks
         self._top = top
         self._known: dict[TargetId, Handle] = {}
 
@@ -138,11 +147,15 @@ class SystemdTree:
             "CollectMode": Typed("s", "inactive-or-failed"),
             "TasksMax": Typed("t", UNSET),  # systemd's default would be a limit that nobody declared
         }
+        of_disks = self._disks.knobs().keys()
+        if any(setting.knob in of_disks for setting in values):
+            own[ACCOUNTING] = Typed("b", True)
         self._units.start(unit, own | properties(values))
         self._nursery.discard(unit)
         for setting, value in values.items():
             if setting.knob not in TABLE:
-                self._backend.write(setting, value, at)  # one that is refused shows as drift at the next sweep
+                backend = self._disks if setting.knob in of_disks else self._backend
+                backend.write(setting, value, at)  # one that is refused shows as drift at the next sweep
 
     def _exists(self, at: Handle) -> bool:
         return os.path.isdir(self._directory(at))
