@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
+import tomllib
 from collections import defaultdict
 from pathlib import PurePath
 
-from tests.style.sources import PACKAGE, product
+from tests.style.sources import CLONE, PACKAGE, product
 
 MOST_FILES = 12
 UNREAD = {"proto/"}  # generated
@@ -51,3 +52,9 @@ def test_the_map_of_a_room_names_no_file_that_is_gone() -> None:
 
 def named(room: str) -> set[str]:
     return set(re.findall(r"^    ([a-z]\w*/?)  ", (PACKAGE / room / "__init__.py").read_text(), re.MULTILINE))
+
+
+def test_every_package_has_an_order_of_its_own_in_a_sentence() -> None:
+    contracts = tomllib.loads((CLONE / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+    ordered = {c["containers"][0] for c in contracts if c["type"] == "layers" and c["exhaustive"] and " " in c["name"]}
+    assert not {f"j10ce.{name.rstrip('/')}" for name in rooms()["."] if name.endswith("/")} - ordered
