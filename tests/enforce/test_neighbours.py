@@ -115,6 +115,7 @@ def test_an_adopted_floor_is_kept_beside_a_placed_one(fresh: Product) -> None:
     fresh("forget", "db")
 
 
+@pytest.mark.slow
 def test_an_adopted_floor_is_kept_beside_threads_of_an_urgent_nice_value(fresh: Product) -> None:
     """They sit right in the group above it, where each has a weight of its own."""
     if fresh.hierarchies.version("cpu") == 2:
@@ -158,6 +159,7 @@ def test_whoever_is_unmanaged_keeps_all_that_a_floor_does_not_need(fresh: Produc
     assert max(parts) <= 1.5 * floor, "the unmanaged keep the rest"
 
 
+@pytest.mark.slow
 def test_empty_groups_take_nothing_from_whoever_is_unmanaged(fresh: Product) -> None:
     busy, floor = f"{fresh.top}-busy", WHOLE // 10
     fresh.theirs(busy)
@@ -236,6 +238,7 @@ def test_pods_with_floors_and_one_that_nobody_chose_each_have_their_own(work: Wo
     assert not outcome.refused()
 
 
+@pytest.mark.slow
 @pytest.mark.timeout(600)
 def test_a_real_antagonist_beside_a_real_victim_is_named_and_capped(fresh: Product, tmp_path: Path) -> None:
     """Both on one CPU, in a group so heavy that nobody else on the machine matters there."""

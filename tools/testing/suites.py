@@ -1,7 +1,8 @@
 """The suites, and which of them each verb of the Makefile runs.
 
 Stages run one after the other, the lanes of a stage side by side, the suites of a lane one after the other. `shares`
-measures shares of this machine's CPUs, so nothing runs beside it; guests measure inside, and the rest mostly wait.
+and `shares-long` measure shares of this machine's CPUs, so nothing runs beside them; guests measure inside, and the
+rest mostly wait.
 """
 
 from __future__ import annotations
@@ -58,6 +59,14 @@ SHARES = Suite(
     ("tests/enforce",),
     environ=NO_LAB,
 )
+SHARES_LONG = Suite(
+    "shares-long",
+    "of the same those that take half a minute each",
+    150,
+    (*PYTEST, "-m", "host and slow and not lab"),
+    ("tests/enforce",),
+    environ=NO_LAB,
+)
 GUEST_V2 = Suite(
     "guest-v2",
     "cgroup v2 in a virtual machine",
@@ -80,7 +89,7 @@ SLOW = Suite(
     "slow",
     "slow tests that need nothing but this machine",
     120,
-    (*PYTEST, "-m", "slow and not lab and not kube and not soak"),
+    (*PYTEST, "-m", "slow and not lab and not kube and not soak", "--ignore=tests/enforce"),
 )
 COMPAT = Suite(
     "compat",
@@ -119,7 +128,7 @@ EXAMPLES = Suite(
 
 VERBS: Final[Mapping[str, Sequence[Stage]]] = {
     "test": [[[QUICK], [HOST]], [[SHARES]]],
-    "test-all": [[[GUEST_V2, GUEST_SYSTEMD], [KUBE], [FLEET, SLOW]]],
+    "test-all": [[[GUEST_V2, GUEST_SYSTEMD], [KUBE], [FLEET, SLOW]], [[SHARES_LONG]]],
     "test-compat": [[[COMPAT]]],
     "test-long": [[[*OTHER_LAYOUTS, GUEST_CORES]], [[SOAK]], [[EXAMPLES]]],
 }

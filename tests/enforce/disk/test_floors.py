@@ -94,6 +94,7 @@ class DiskRing:
         return Instant(time.monotonic(), build.WALL)
 
 
+@pytest.mark.slow
 def test_a_writer_is_capped_while_a_reader_with_a_floor_works_and_no_longer(
     work: Workbench, tmp_path: Path, device: Loop
 ) -> None:
