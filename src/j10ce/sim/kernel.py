@@ -40,12 +40,15 @@ class FakeKernel:
         page: int = 4096,
         top: str = "j10ce",
         lacking: tuple[str, ...] = (),
+        memory: float = 0.0,
     ) -> None:
+        """`memory`: bytes of which a reclaim takes some; without any there is nothing to reclaim."""
         self.cgroups = FakeCgroups(version, cpus, page, lacking)
         self.top = top
         self.places: dict[TargetId, Handle] = {ROOT: Handle("")}
         self.faults: deque[str] = deque()
-        self.pages: Pages | None = None  # whose memory a reclaim takes; None: nobody's
+        self.pages = Pages(self.cgroups, memory)
+        self._reclaims = memory > 0 and version == "v2"
 
     def __getitem__(self, path: str) -> Cgroup:
         return self.cgroups.by_path[path]
@@ -135,11 +138,11 @@ class FakeKernel:
     # ------------------------------------------------------------------ Acts
 
     def deeds(self) -> Mapping[Deed, Support]:
-        reclaims = self.pages is not None and self.cgroups.version == "v2"
-        return {Deed.RECLAIM: Support(True, via="cgroup2") if reclaims else Support(False, needs="simulated pages")}
+        known = Support(True, via="cgroup2") if self._reclaims else Support(False, needs="simulated pages")
+        return {Deed.RECLAIM: known}
 
     def act(self, action: Action, at: Handle, /) -> Answer:
-        if self.pages is None or at.path not in self.cgroups.by_path:
+        if not self._reclaims or at.path not in self.cgroups.by_path:
             return Gone()
         return Applied(self.pages.reclaim(at.path, action.amount))
 

@@ -36,7 +36,7 @@ from j10ce.policy.profiles import builtin
 from j10ce.sim.cgroups import Version, number
 from j10ce.sim.kernel import AtOnce, FakeKernel
 from j10ce.sim.observer import SimObserver
-from j10ce.sim.pages import Appetite, Meal, Pages
+from j10ce.sim.pages import Appetite, Meal
 from j10ce.sim.sharing import by_threads, by_weight, divide
 
 CONTROLLERS: Final = frozenset(k.controller for k in CGROUP_KNOBS.values())
@@ -84,9 +84,9 @@ class World:
         shares: Literal["weight", "threads"] = "weight",
     ) -> None:
         """`controllers`: who decides instead of those that are built in. `shares`: by what siblings share CPUs."""
-        self.kernel = FakeKernel(version, cpus=cpus, lacking=lacking)
+        self.kernel = FakeKernel(version, cpus=cpus, lacking=lacking, memory=float(memory))
         self.kernel.enable(ROOT, CONTROLLERS)
-        self.pages = self.kernel.pages = Pages(self.kernel.cgroups, float(memory))
+        self.pages = self.kernel.pages
         self.seconds = 0
         self.changes = 0  # values written
         self.ended: dict[TargetId, Literal["evicted", "killed"]] = {}
