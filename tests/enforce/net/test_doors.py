@@ -38,6 +38,37 @@ table ip pods {
     }
 }
 """
+SERVE: Final = """
+import socket
+s = socket.create_server(({here!r}, 8080), family=socket.{family})
+print("ready", flush=True)
+c = s.accept()[0]
+c.sendall(bytes({size}))
+c.shutdown(socket.SHUT_WR)
+c.recv(1)
+"""
+FETCH: Final = """
+import socket
+with socket.create_connection(({there!r}, 8080)) as c:
+    while c.recv(65536):
+        pass
+"""
+TAKE: Final = """
+import socket
+s = socket.create_server(("198.51.100.2", 8080))
+print("ready", flush=True)
+c = s.accept()[0]
+while c.recv(65536):
+    pass
+"""
+GIVE: Final = """
+import socket
+with socket.create_connection(("198.51.100.2", 8080)) as c:
+    c.sendall(bytes(1_000_000))
+    c.shutdown(socket.SHUT_WR)
+    c.recv(1)
+"""
+SIZE: Final = 1_000_000
 Way = Callable[[Netns], None]
 
 
@@ -88,6 +119,19 @@ class Pods:
         """All of it has been taken by the machine when this returns."""
         code = SEND.format(family="AF_INET6" if ":" in there else "AF_INET", count=count, there=there)
         self.netns.run(sys.executable, "-I", "-S", "-c", code, at=self.names[who])
+
+    def served(self, at: str, code: str) -> subprocess.Popen[str]:
+        """Somebody who is ready."""
+        inside = ("nsenter", f"--net=/run/netns/{at}", sys.executable, "-I", "-S", "-c", code)
+        server = subprocess.Popen(inside, stdout=subprocess.PIPE, text=True)
+        assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+        return server
+
+    def fetch(self, by: str, at: str, here: str) -> None:
+        """A million bytes that somebody at `at` serves at `here`."""
+        with self.served(at, SERVE.format(here=here, family="AF_INET6" if ":" in here else "AF_INET", size=SIZE)):
+            self.netns.run(sys.executable, "-I", "-S", "-c", FETCH.format(there=here), at=by)
 
     def picture(self) -> str:
         doors = [
@@ -243,3 +287,61 @@ def test_an_address_that_comes_late_is_seen_though_nobody_here_is_told(pods: Pod
     assert table.now()[DOORS[API]].beyond == ()
     pods.netns.ip("addr", "add", "198.51.100.9/24", "dev", "eth0", at=pods.names[API])
     assert table.now()[DOORS[API]].beyond == ("198.51.100.9",)
+
+
+@pytest.fixture
+def both_ways(pods: Pods) -> Pods:
+    """What comes in is divided, too, and the peer knows where pods are."""
+    if needs := pods.shaped.support["ingress"].needs:
+        pytest.skip(f"Unsupported: what comes in needs {needs}")
+    pods.netns.ip("route", "add", "198.51.100.0/24", "via", "192.0.2.1", at=pods.netns.peer)
+    pods.netns.ip("route", "add", "fd00:90d::/64", "via", "fd00:c0de::1", at=pods.netns.peer)
+    return pods
+
+
+def divide_both(pods: Pods) -> None:
+    divided(pods)
+    floors = (value(who, "floor", 100 * MBIT, "ingress") for who in (API, SYNC))
+    pods.shaped.done(rate(1000 * MBIT, "ingress"), *floors, *(door(who, name) for who, name in DOORS.items()))
+
+
+@pytest.mark.parametrize("there", ["192.0.2.2", "fd00:c0de::2"], ids=["IPv4", "IPv6"])
+@pytest.mark.parametrize("way", [routed, bridged, masqueraded])
+def test_what_a_pod_fetches_comes_in_by_its_class_whatever_its_address_became(
+    both_ways: Pods, way: Way, there: str
+) -> None:
+    way(both_ways.netns)
+    divide_both(both_ways)
+    both_ways.fetch(both_ways.names[API], both_ways.netns.peer, there)
+    assert both_ways.shaped.counted(API, "ingress").sent >= SIZE
+    assert both_ways.shaped.counted(SYNC, "ingress").sent == 0
+
+
+def test_what_is_sent_to_a_pod_that_answers_comes_in_by_its_class(both_ways: Pods) -> None:
+    routed(both_ways.netns)
+    divide_both(both_ways)
+    with both_ways.served(both_ways.names[API], TAKE):
+        both_ways.netns.run(sys.executable, "-I", "-S", "-c", GIVE, at=both_ways.netns.peer)
+    assert both_ways.shaped.counted(API, "ingress").sent >= 0.9 * SIZE
+
+
+def test_whoever_starts_again_goes_on_knowing_what_comes_back(both_ways: Pods) -> None:
+    bridged(both_ways.netns)
+    before = both_ways.picture()
+    divide_both(both_ways)
+    held, seen = dict(both_ways.shaped.kernel.settings), both_ways.picture()
+    both_ways.shaped.start()
+    assert {s: both_ways.shaped.kernel.settings[s] for s in held} == held
+    assert both_ways.picture() == seen
+    both_ways.fetch(both_ways.names[API], both_ways.netns.peer, "192.0.2.2")
+    assert both_ways.shaped.counted(API, "ingress").sent >= SIZE
+    assert not both_ways.shaped.kernel.revert().refused()
+    assert both_ways.picture() == before
+
+
+def test_a_class_that_begins_to_wait_for_what_comes_in_is_seen_to_lack_its_door_there(both_ways: Pods) -> None:
+    bridged(both_ways.netns)
+    divided(both_ways)
+    both_ways.shaped.done(rate(1000 * MBIT, "ingress"))
+    both_ways.shaped.kernel.read_now([API])
+    assert both_ways.shaped.kernel.settings[Setting(API, "net.door", "eth0")] == ""

@@ -88,7 +88,8 @@ def test_where_nothing_is_divided_whoever_has_no_ceiling_passes_by_all_classes(s
     assert (shaped.counted(htb.OTHERS).sent // PACKET, passed_by()) == (50, before)
     shaped.done(rate(OPEN))
     shaped.send(shaped.places[API], count=20)
-    assert (shaped.counted(SYNC).sent // PACKET, passed_by()) == (30, before + 20)
+    assert shaped.counted(SYNC).sent // PACKET == 30
+    assert passed_by() >= before + 20, "with what the machine itself asks its neighbours"
 
 
 def test_a_share_limits_its_members_together_and_goes_when_it_is_empty(shaped: Shaped) -> None:

@@ -83,8 +83,9 @@ class LabNode:
 
     name = REAL_NODE
 
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
+    def __init__(self, cluster: Cluster, netns: str = "") -> None:
+        """`netns`: where pods' networks end and pods of the host's network are; empty: this machine's."""
+        self.cluster, self.netns = cluster, netns
         self.home = cluster.folder / "node"
         self.kubelet_port, self._health = free_ports(2)
         self._sysctls = {name: Path("/proc/sys", name).read_text() for name in SYSCTLS}
@@ -131,13 +132,14 @@ class LabNode:
         programs = self._programs()
         cni = unpacked("containernetworking-plugins") / "usr/lib/cni"
         ipam = {"type": "host-local", "dataDir": f"{self.home}/ipam", "ranges": [[{"subnet": "10.88.0.0/24"}]]}
-        ipam["routes"] = [{"dst": f"{FOR_PODS}/32"}]
+        ipam["routes"] = [{"dst": "0.0.0.0/0" if self.netns else f"{FOR_PODS}/32"}]
         network = {"cniVersion": "0.4.0", "name": "lab", "plugins": [{"type": "ptp", "ipam": ipam}]}
         self._write("cni/10-lab.conflist", json.dumps(network))
         runc = self._runc()
         config = self._write("config.toml", containerd_config(self.home, cni, runc))
         path = {"PATH": f"{programs}:{runc.parent}:{os.environ['PATH']}:/usr/sbin:/sbin"}
-        self.cluster.start("containerd", [programs / "containerd", "--config", config], path)
+        inside = ["nsenter", f"--net=/run/netns/{self.netns}"] if self.netns else []
+        self.cluster.start("containerd", [*inside, programs / "containerd", "--config", config], path)
         self.cluster.wait("containerd", lambda: self._ctr("version").returncode == 0)
         self.load(busybox_image(self.home))
 
@@ -287,8 +289,8 @@ def container(
 
 
 @contextmanager
-def joined(cluster: Cluster) -> Iterator[LabNode]:
-    """One at a time on this machine; waits for its turn."""
+def joined(cluster: Cluster, netns: str = "") -> Iterator[LabNode]:
+    """One at a time on this machine; waits for its turn. `netns`: whose links are the node's."""
     if os.geteuid():
         raise PermissionError("a real node needs root")
     place = cache_dir() / "real-node"
@@ -299,7 +301,7 @@ def joined(cluster: Cluster) -> Iterator[LabNode]:
             _remove_cgroups()
         if kubepods():
             raise RuntimeError(f"another kubelet runs on this machine: {kubepods()}")
-        node = LabNode(cluster)
+        node = LabNode(cluster, netns)
         ours.touch()
         try:
             node.start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from j10ce.control.controller import Controller, Unconfigured
-from j10ce.control.network.shaping import Shaped, shaped, taken_over
+from j10ce.control.network.shaping import Shaped, asks, shaped, taken_over
 from j10ce.control.network.traffic import door, doors, wishes
 from j10ce.model.knob import Setting, link
 from j10ce.model.plan import Bound, Proposal, Rank
@@ -34,14 +34,11 @@ class Network(Unconfigured):
 
     def _traffic(self, snap: Snapshot, on: Shaped, known: Mapping[str, str]) -> Iterator[Proposal]:
         for e in snap.entitlements.values():
-            whose = snap.workloads.get(e.target)
-            if not e.chosen or (on.way == "ingress" and whose is not None and whose.own_network):
-                continue  # what comes in for a network behind this machine is told from nobody's
-            every = [w for w in wishes(e, on) if snap.supports(w.knob)]
+            every = [w for w in wishes(e, on) if snap.supports(w.knob)] if e.chosen else []
             for wish in every:
                 yield self._proposal(Setting(e.target, wish.knob, on.link.name), wish.bound, wish.value, wish.reason)
-            way_in = door(whose, known) if every and on.way == "egress" else ""
-            if way_in:
+            way_in = door(snap.workloads.get(e.target), known) if e.chosen and on.way == "egress" else ""
+            if way_in and (every or asks(e, "ingress")):
                 why = f"{way_in} leads to its address: what comes from there is its own"
                 yield self._proposal(Setting(e.target, "net.door", on.link.name), Bound.WANT, way_in, why)
 

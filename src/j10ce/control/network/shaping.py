@@ -34,7 +34,10 @@ class Shaped(NamedTuple):
 def shaped(snap: Snapshot) -> list[Shaped]:
     """In the order of their names; none where nobody asks."""
     chosen = [e for e in snap.entitlements.values() if e.chosen]
-    ways = [way for way in WAYS if snap.supports(f"link.{way}.rate") and any(asks(e, way) for e in chosen)]
+    asked = {way for way in WAYS if any(asks(e, way) for e in chosen)}
+    if any(w.own_network and asks(e, "ingress") for e in chosen if (w := snap.workloads.get(e.target))):
+        asked.add("egress")  # what comes back is known by what has left
+    ways = [way for way in WAYS if way in asked and snap.supports(f"link.{way}.rate")]
     managed = sorted((k for k in snap.node.links.values() if k.managed), key=lambda k: k.name)
     return [_shaped(link, way) for link in managed for way in ways]
 

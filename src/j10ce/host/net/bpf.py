@@ -17,7 +17,7 @@ from j10ce.errors import Unsupported
 _NUMBERS: Final = {"x86_64": 321, "aarch64": 280, "riscv64": 280, "ppc64le": 361, "s390x": 351}
 _CREATE, _LOOKUP, _UPDATE, _DELETE, _NEXT, _LOAD = range(6)
 _PROGRAM_BY_ID, _MAP_BY_ID, _INFO = 13, 14, 15
-_HASH: Final = 1
+_HASH, _LRU_HASH = 1, 9
 _NO_PREALLOC: Final = 1
 _SCHED_CLS: Final = 3
 _LICENCE: Final = b"Dual MIT/GPL\0"  # the kernel reads it: helpers that know cgroups are open to GPL alone
@@ -46,8 +46,10 @@ class Map:
         self._key, self._value = key, value
 
     @classmethod
-    def create(cls, name: str, key: int, value: int, most: int) -> Map:
-        attr = struct.pack("=IIIIIII16s", _HASH, key, value, most, _NO_PREALLOC, 0, 0, name.encode()[:15])
+    def create(cls, name: str, key: int, value: int, most: int, *, forgets: bool = False) -> Map:
+        """`forgets`: where there is no room, what was not looked up for longest goes."""
+        kind, flags = (_LRU_HASH, 0) if forgets else (_HASH, _NO_PREALLOC)
+        attr = struct.pack("=IIIIIII16s", kind, key, value, most, flags, 0, 0, name.encode()[:15])
         return cls(_unlocked(_CREATE, attr), key, value)
 
     @classmethod

@@ -12,7 +12,7 @@ from j10ce.model.knob import TargetId
 
 MAJOR: Final = 0x10CE
 HANDLE: Final = MAJOR << 16
-NAMES, CLASSES, DOORS = "j10ce_names", "j10ce_classes", "j10ce_doors"
+NAMES, CLASSES, DOORS, FLOWS = "j10ce_names", "j10ce_classes", "j10ce_doors", "j10ce_flows"
 RECORD: Final = struct.Struct("=QI368sI")  # the cgroup's id, how deep it lies, the target, its door
 NUMBER: Final = struct.Struct("=I")
 MOST_TEXT: Final = 367

@@ -10,6 +10,7 @@ addresses of this machine.
 from __future__ import annotations
 
 import socket
+from collections.abc import Callable
 from typing import Final
 
 from j10ce.host.net.bpf import Map
@@ -22,6 +23,7 @@ from j10ce.kernel.net.program import (
     KEY,
     LOOKUP,
     MOST_LEVEL,
+    PROTOCOL,
     R0,
     R1,
     R2,
@@ -45,8 +47,7 @@ _LOOKUP_UDP: Final = 85  # bpf_sk_lookup_udp
 _RELEASE: Final = 86  # bpf_sk_release
 _COPY: Final = 13  # bpf_clone_redirect
 _ASSIGN: Final = 124  # bpf_sk_assign
-_PROTOCOL: Final = 16  # of __sk_buff
-_PRIORITY: Final = 32
+_PRIORITY: Final = 32  # of __sk_buff
 _CAME_BY: Final = 40  # ifindex
 _STATE: Final = 72  # of bpf_sock
 _LISTENS: Final = 10
@@ -59,11 +60,17 @@ _NOT_FORWARDED, _NO_FORWARDING = 4, 5
 _HERE: Final = -1  # the network namespace of the link
 
 
-def director(queue: int, classes: Map, system: int) -> bytes:
-    """`queue`: the link that packets are to wait on; `classes`: by cgroup; `system`: the class of what must pass."""
+Recall = Callable[[Instructions], None]
+
+
+def director(queue: int, classes: Map, system: int, recall: Recall | None = None) -> bytes:
+    """`queue`: the link that packets are to wait on; `classes`: by cgroup; `system`: the class of what must pass.
+
+    `recall`: knows conversations of those behind doors.
+    """
     code = Instructions()
     code.copy(R6, R1)
-    code.load("W", R7, R6, _PROTOCOL)
+    code.load("W", R7, R6, PROTOCOL)
     code.jump_if(R7, IPV6, "v6")
     code.jump_if(R7, IPV4, "on", unless=True)
     _v4(code)
@@ -79,6 +86,8 @@ def director(queue: int, classes: Map, system: int) -> bytes:
     code.copy(R1, R7)
     code.call(_RELEASE)
     code.label("on")
+    if recall is not None:
+        recall(code)
     _pass(code, _REDIRECT, queue)
     code.emit(0x95)
     return code.bytes()

@@ -14,7 +14,7 @@ from typing import Final
 
 from j10ce.host.net import bpf, queues
 from j10ce.host.net.links import LINK, NEW_LINK, OURS
-from j10ce.host.net.netlink import CREATE, EXCLUSIVE, Netlink, NetlinkAnswer, NetlinkRequest, attribute
+from j10ce.host.net.netlink import CREATE, EXCLUSIVE, REPLACE, Netlink, NetlinkAnswer, NetlinkRequest, attribute
 from j10ce.host.net.queues import (
     AT_EGRESS,
     AT_INGRESS,
@@ -28,7 +28,7 @@ from j10ce.host.net.queues import (
     address,
 )
 from j10ce.kernel.net import htb
-from j10ce.kernel.net.director import director
+from j10ce.kernel.net.director import Recall, director
 from j10ce.model.plan import Refused
 
 LAST: Final = 0xC000  # priority of our program: those of others look first
@@ -84,9 +84,9 @@ def hooked(netlink: Netlink, index: int) -> bool:
     return any(q.parent == INGRESS for q in queues.qdiscs(netlink, index))
 
 
-def attach(netlink: Netlink, index: int, ifb: int, classes: bpf.Map) -> Refused | None:
-    """`classes`: of the tree that stands on `ifb`, by cgroup."""
-    fd = bpf.load("j10ce_direct", director(ifb, classes, htb.handle(htb.SYSTEM)))
+def attach(netlink: Netlink, index: int, ifb: int, classes: bpf.Map, recall: Recall | None = None) -> Refused | None:
+    """In place of the program that was there. `classes`: of the tree that stands on `ifb`, by cgroup."""
+    fd = bpf.load("j10ce_direct", director(ifb, classes, htb.handle(htb.SYSTEM), recall))
     try:
         hook = address(index, _HOOKS, INGRESS) + attribute(KIND, b"clsact\0")
         options = attribute(6, struct.pack("=I", fd)) + attribute(7, NAME.encode() + b"\0")
@@ -94,7 +94,7 @@ def attach(netlink: Netlink, index: int, ifb: int, classes: bpf.Map) -> Refused 
         body = address(index, 1, AT_INGRESS, LAST << 16 | socket.htons(_ALL))
         body += attribute(KIND, b"bpf\0") + attribute(OPTIONS, options)
         first = [] if hooked(netlink, index) else [NetlinkRequest(NEW_QUEUE, hook, CREATE | EXCLUSIVE)]
-        answers = netlink.ask([*first, NetlinkRequest(NEW_FILTER, body, CREATE | EXCLUSIVE)])
+        answers = netlink.ask([*first, NetlinkRequest(NEW_FILTER, body, CREATE | REPLACE)])
     finally:
         os.close(fd)
     return _refused(next((a for a in answers if a.code), answers[-1]), "a program at its ingress")

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import socket
 import struct
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from j10ce.host.net.bpf import Map
@@ -20,7 +20,7 @@ _LOAD_BYTES: Final = 68  # bpf_skb_load_bytes_relative
 _CGROUP: Final = 79  # bpf_skb_cgroup_id
 ANCESTOR: Final = 83  # bpf_skb_ancestor_cgroup_id
 _FROM_NETWORK_HEADER: Final = 1
-_PROTOCOL: Final = 16  # of __sk_buff
+PROTOCOL: Final = 16  # of __sk_buff
 _CAME_BY: Final = 36
 TC_INDEX: Final = 44
 KEY, HEADER, _PORTS = -8, -48, -56  # on the stack
@@ -67,7 +67,7 @@ class Instructions:
         self.emit(0x7B, to, by, offset)
 
     def store_as(self, size: str, to: int, by: int, offset: int) -> None:
-        self.emit({"B": 0x73, "W": 0x63}[size], to, by, offset)
+        self.emit({"B": 0x73, "H": 0x6B, "W": 0x63}[size], to, by, offset)
 
     def jump_if(self, register: int, number: int, label: str, *, unless: bool = False) -> None:
         self._jumps[len(self._out)] = label
@@ -95,13 +95,22 @@ class Instructions:
         return b"".join(self._out)
 
 
+Learn = Callable[[Instructions], None]
+
+
 def classifier(
-    levels: Iterable[int], maps: Mapping[str, Map], system: int, past: int | None = None, *, doors: bool = False
+    levels: Iterable[int],
+    maps: Mapping[str, Map],
+    system: int,
+    past: int | None = None,
+    *,
+    doors: bool = False,
+    learn: Learn | None = None,
 ) -> bytes:
     """`levels`: how deep the cgroups lie that have a class; the deepest decides. `system`: the class of what must pass.
 
     `past`: where nothing is divided, the answer for all that has no class; it need not be looked at any further.
-    `doors`: whether some class has one.
+    `doors`: whether some class has one. `learn`: notes where a packet from there goes.
 
     The program does not read the names: it holds all tables, so that they last as long as the filter does.
     """
@@ -112,11 +121,11 @@ def classifier(
     for level in sorted(set(levels), reverse=True):
         _by_cgroup(code, level, maps[CLASSES])
     if doors:
-        _by_door(code, maps[DOORS])
+        _by_door(code, maps[DOORS], learn)
     if past is not None:
         code.answer(past)
         return code.bytes()
-    code.load("W", R7, R6, _PROTOCOL)
+    code.load("W", R7, R6, PROTOCOL)
     code.jump_if(R7, _ARP, "system")
     code.jump_if(R7, IPV6, "v6")
     code.jump_if(R7, IPV4, "other", unless=True)
@@ -148,7 +157,7 @@ def _by_cgroup(code: Instructions, level: int, classes: Map) -> None:
     code.label(f"above {level}")
 
 
-def _by_door(code: Instructions, doors: Map) -> None:
+def _by_door(code: Instructions, doors: Map, learn: Learn | None) -> None:
     """By which link it came in, which nobody outside can feign; then by the stamp that it has from there."""
     code.load("W", R7, R6, _CAME_BY)
     _look_up_door(code, doors, "stamp")
@@ -156,6 +165,11 @@ def _by_door(code: Instructions, doors: Map) -> None:
     code.load("W", R7, R6, TC_INDEX)
     code.emit(0x44, R7, number=STAMPED)
     _look_up_door(code, doors, "no door")
+    code.label("door")
+    if learn is not None:
+        learn(code)
+    code.copy(R0, R9)
+    code.emit(0x95)
     code.label("no door")
 
 
@@ -166,8 +180,8 @@ def _look_up_door(code: Instructions, doors: Map, otherwise: str) -> None:
     code.add(R2, KEY)
     code.call(LOOKUP)
     code.jump_if(R0, 0, otherwise)
-    code.load("W", R0, R0, 0)
-    code.emit(0x95)
+    code.load("W", R9, R0, 0)
+    code.jump("door")
 
 
 def _v4(code: Instructions) -> None:

@@ -63,7 +63,9 @@ class TrafficClasses:
         if branch is None or branch.sockets != sockets:
             return KNOBS[s.knob].default
         if s.knob == DOOR:
-            return self._trees.names().get(branch.door, "") if self._trees.stamped(branch.door) else ""
+            known = {b.door if (b := other.branches.get(s.target)) else 0 for other in every}
+            there = known == {branch.door} and self._trees.stamped(branch.door)
+            return self._trees.names().get(branch.door, "") if there else ""
         return _value(s.knob, branch.now, tree)
 
     def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
@@ -77,8 +79,8 @@ class TrafficClasses:
             here = self._tree(next(iter(wanted)), way) if wanted else None
             if not wanted or (here is None and all(s.knob in (SHARE, DOOR) for s in wanted)):
                 continue  # these are of whichever way is queued for
-            problem = self._change(wanted, way, at)
-            answers |= {s: problem or answers.get(s) or self._applied(s, at) for s in wanted}
+            if problem := self._change(wanted, way, at):
+                answers |= dict.fromkeys(wanted, problem)
         return [answers.get(s) or self._applied(s, at) for s, _ in values]
 
     def save(self, s: Setting, at: Handle, /) -> str | None:

@@ -10,15 +10,16 @@ import errno
 import os
 import struct
 from collections.abc import Iterable, Sequence
+from functools import partial
 from itertools import chain
 from typing import Final, NamedTuple
 
 from j10ce.host.net import bpf, queues
-from j10ce.host.net.classes import CLASSES, DOORS, MOST_TEXT, NAMES, NUMBER, ON_PROBATION, RECORD, names, tables
+from j10ce.host.net.classes import CLASSES, DOORS, FLOWS, MOST_TEXT, NAMES, NUMBER, ON_PROBATION, RECORD, names, tables
 from j10ce.host.net.netlink import Netlink, NetlinkRequest
 from j10ce.host.net.queues import HtbClass, LinkQueue
 from j10ce.kernel.net import htb
-from j10ce.kernel.net.doors import stamps
+from j10ce.kernel.net.doors import flows, stamps
 from j10ce.kernel.net.program import classifier
 from j10ce.model.knob import TargetId
 from j10ce.model.plan import Refused
@@ -194,6 +195,19 @@ class LinkTree:
         return [b.target for b in self.branches.values() if b.now.parent & 0xFFFF == minor]
 
     @property
+    def by_door(self) -> bpf.Map:
+        return self._doors
+
+    @property
+    def flows(self) -> bpf.Map | None:
+        """Conversations of those behind doors, as far as they are noted."""
+        return self._maps.get(FLOWS)
+
+    def note_flows(self, table: bpf.Map) -> None:
+        self._maps = {**self._maps, FLOWS: table}
+        self._look_at(self._levels, doors=True)
+
+    @property
     def doors(self) -> frozenset[int]:
         return frozenset(b.door for b in self.branches.values() if b.door)
 
@@ -249,7 +263,8 @@ class LinkTree:
 
     def _program(self, levels: frozenset[int] = frozenset(), *, doors: bool = False) -> int:
         past = None if self.divides else htb.HANDLE
-        code = classifier(levels, self._maps, htb.handle(htb.SYSTEM), past, doors=doors)
+        learn = partial(flows.learn, flows=self.flows) if self.flows is not None else None
+        code = classifier(levels, self._maps, htb.handle(htb.SYSTEM), past, doors=doors, learn=learn)
         return bpf.load("j10ce_choose", code)
 
     def _spelled(self, minor: int, wanted: HtbClass) -> NetlinkRequest:

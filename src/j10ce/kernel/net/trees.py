@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from functools import partial
 from typing import Final, Literal, TypeAlias
 
-from j10ce.host.net import classes, queues
+from j10ce.host.net import bpf, classes, queues
 from j10ce.host.net.classes import HOOK_IS_OURS
 from j10ce.host.net.links import LinkTable
 from j10ce.host.net.netlink import GROUP_QUEUES, Netlink, NetlinkRequest, NetlinkWatch
 from j10ce.kernel.net import foreign, ingress
-from j10ce.kernel.net.doors import stamps
+from j10ce.kernel.net.doors import flows, stamps
 from j10ce.kernel.net.tree import LinkTree
 from j10ce.model.machine.link import Link
 from j10ce.model.plan import Refused
@@ -109,7 +110,24 @@ class Trees:
             elif door not in used:
                 stamps.unstamp(self.netlink, door)
             (self._stamped.add if door in used else self._stamped.discard)(door)
+        return next(filter(None, (self._note(index) for index in self._attached)), None)
+
+    def _note(self, index: int) -> Refused | None:
+        """Conversations by a link, once somebody behind a door has a class there: first whoever looks them up."""
+        out, queue = self._trees.get(index), self._queue(index)
+        if out is None or queue not in self._trees or not out.doors or out.flows is not None:
+            return None
+        table = flows.new()
+        if refused := self._direct(index, queue, out, table):
+            return refused
+        out.note_flows(table)
         return None
+
+    def _direct(self, index: int, queue: int, out: LinkTree | None, table: bpf.Map | None = None) -> Refused | None:
+        """What comes in by the link, to the queue where it waits. `out`: where what leaves by it waits."""
+        back, known = self._trees[queue], table or (out.flows if out else None)
+        recall = partial(flows.recall, flows=known, doors=back.by_door) if known is not None else None
+        return ingress.attach(self.netlink, index, queue, back.classes, recall)
 
     def plant_ingress(self, index: int, rate: int) -> Refused | None:
         if why := ingress.others(self.netlink, index):
@@ -122,7 +140,7 @@ class Trees:
         if queue is not None and refused is None:
             if not had_hook:
                 self._trees[queue].mark(HOOK_IS_OURS)
-            refused = ingress.attach(self.netlink, index, queue, self._trees[queue].classes)
+            refused = self._direct(index, queue, self._trees.get(index))
         if refused:
             self._unmake(index)
             return refused

@@ -63,8 +63,6 @@ def _on_link(snap: Snapshot, e: Entitlement, on: Link, way: str) -> Iterator[Eff
     if not isinstance(ground, float | int) or ground == math.inf:
         yield EffectiveRate(0.0, f"nothing divides {on.name}: its link.{way}.rate is not set")
         return
-    if whose is not None and whose.own_network and way != SENT:
-        return
     if whose is not None and whose.own_network and not snap.settings.get(Setting(e.target, "net.door", on.name)):
         yield EffectiveRate(
             0.0, f"it has a network of its own, and {on.name} does not know by which link that comes in"

@@ -5,4 +5,5 @@ leaves. What is left is by which link it came in. A bridge or a tunnel on the wa
 left that the packet has been stamped with at the door.
 
     stamps  sets up, finds and takes away the program that stamps
+    flows   knows conversations of theirs, and so what comes back to them
 """
