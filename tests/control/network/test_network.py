@@ -175,6 +175,27 @@ def test_a_workload_behind_a_door_is_known_by_it_on_every_managed_link() -> None
     }
 
 
+def test_ceilings_of_a_workload_behind_a_door_hold_there_for_whomever_it_talks_to() -> None:
+    """What it receives leaves this machine by the door."""
+    limits = entitled(egress=Traffic(0.0, 2e7), ingress=Traffic(0.0, 3e7))
+    door = build.link("veth1", None, managed=False, beyond=("10.0.0.7",))
+    snap = machine(limits, links=[ETH0, door])
+    whose = {t: replace(w, own_network=True, addresses=("10.0.0.7",)) for t, w in snap.workloads.items()}
+    spoken = said(replace(snap, workloads=whose))
+    assert spoken["link/veth1 link.egress.rate"] == 3e7
+    assert spoken["link/veth1 link.ingress.rate"] == 2e7
+    assert "link/veth1 link.egress.rate" not in said(machine(limits, links=[ETH0, door]))
+
+
+def test_what_comes_in_for_whoever_is_behind_a_door_is_known_by_what_has_left() -> None:
+    door = build.link("veth1", None, managed=False, beyond=("10.0.0.7",))
+    snap = machine(entitled(ingress=Traffic(1e8)), links=[ETH0, door])
+    whose = {t: replace(w, own_network=True, addresses=("10.0.0.7",)) for t, w in snap.workloads.items()}
+    spoken = said(replace(snap, workloads=whose))
+    assert {"link/eth0 link.egress.rate", "workload/default/api net.door[eth0]"} <= spoken.keys()
+    assert "link/eth0 link.egress.rate" not in said(snap)
+
+
 def test_a_network_of_its_own_that_no_link_leads_to_has_no_door() -> None:
     other = build.link("veth1", None, managed=False, beyond=("10.0.0.8",))
     assert not [k for k in behind("10.0.0.7", links=[ETH0, other]) if "door" in k]

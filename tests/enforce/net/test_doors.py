@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import shutil
 import subprocess
 import sys
@@ -14,7 +15,8 @@ import pytest
 from j10ce.host.net.ends import FarEnds
 from j10ce.host.net.links import LinkTable
 from j10ce.kernel.net import htb
-from j10ce.model.knob import Setting, TargetId, Value
+from j10ce.kernel.net.ingress import queue_of
+from j10ce.model.knob import Setting, TargetId, Value, link
 from j10ce.model.plan import ValueChange
 from tests.enforce.net.shaping import API, MBIT, SYNC, Shaped, rate, value
 from tests.netns import Netns, ip
@@ -69,6 +71,7 @@ with socket.create_connection(("198.51.100.2", 8080)) as c:
     c.recv(1)
 """
 SIZE: Final = 1_000_000
+TBF: Final = "qdisc add dev {} root tbf rate 20mbit burst 64kb latency 25ms"
 Way = Callable[[Netns], None]
 
 
@@ -101,8 +104,12 @@ class Pods:
         for address in ("192.0.2.2", "fd00:c0de::2"):
             self.netns.ip("neigh", "replace", address, "lladdr", away, "dev", "eth0")
         for who, name in self.names.items():
-            here = self._mac("cni0") if self._has("cni0") else self._mac(DOORS[who])
-            for address in (GATEWAY, GATEWAY6):
+            bridge = self._has("cni0")
+            here = self._mac("cni0" if bridge else DOORS[who])
+            if not bridge:
+                self.netns.ip("neigh", "replace", PODS[who], "lladdr", self._mac("eth0", name), "dev", DOORS[who])
+            others = () if bridge else (PODS[other] for other in PODS if other != who)
+            for address in (GATEWAY, GATEWAY6, *others):
                 self.netns.ip("neigh", "replace", address, "lladdr", here, "dev", "eth0", at=name)
 
     def _has(self, link: str) -> bool:
@@ -132,6 +139,16 @@ class Pods:
         """A million bytes that somebody at `at` serves at `here`."""
         with self.served(at, SERVE.format(here=here, family="AF_INET6" if ":" in here else "AF_INET", size=SIZE)):
             self.netns.run(sys.executable, "-I", "-S", "-c", FETCH.format(there=here), at=by)
+
+    def index(self, name: str) -> int:
+        known = self.shaped.trees.index(name)
+        assert known is not None
+        return known
+
+    def passed(self, name: str) -> int:
+        """Packets with what pods send here, through the tree on a link."""
+        shown = self.netns.run("tc", "-s", "class", "show", "dev", name, "classid", f"10ce:{htb.OTHERS}")
+        return int(shown.split(" pkt")[0].rpartition(" ")[2])
 
     def picture(self) -> str:
         doors = [
@@ -287,6 +304,65 @@ def test_an_address_that_comes_late_is_seen_though_nobody_here_is_told(pods: Pod
     assert table.now()[DOORS[API]].beyond == ()
     pods.netns.ip("addr", "add", "198.51.100.9/24", "dev", "eth0", at=pods.names[API])
     assert table.now()[DOORS[API]].beyond == ("198.51.100.9",)
+
+
+def at_door(who: TargetId, way: str, new: float) -> ValueChange:
+    return ValueChange(Setting(link(DOORS[who]), f"link.{way}.rate"), None, new, "test", "")
+
+
+@pytest.mark.parametrize("way", [routed, bridged])
+def test_ceilings_at_a_door_hold_towards_another_pod_of_the_same_machine(both_ways: Pods, way: Way) -> None:
+    """What is sent through the door of one, and what comes through that of the other, is queued for."""
+    way(both_ways.netns)
+    divided(both_ways)
+    before = both_ways.picture()
+    both_ways.shaped.done(at_door(API, "ingress", 800 * MBIT), at_door(SYNC, "egress", 400 * MBIT))
+    assert not both_ways.shaped.trials[1:], "nobody reaches this machine by a door: its tree is not on probation"
+    both_ways.send(API, 50, PODS[SYNC])
+    assert min(both_ways.passed(DOORS[SYNC]), both_ways.passed(queue_of(both_ways.index(DOORS[API])))) >= 50
+    both_ways.send(API, 20)
+    assert both_ways.shaped.counted(API).packets == 20, "a pod that is queued for at its door has its class at the link"
+    both_ways.shaped.start()
+    assert both_ways.shaped.kernel.settings[Setting(link(DOORS[SYNC]), "link.egress.rate")] == 400 * MBIT
+    both_ways.shaped.done(at_door(API, "ingress", math.inf), at_door(SYNC, "egress", math.inf))
+    assert both_ways.picture() == before
+
+
+@pytest.mark.parametrize("first", ["door", "ceiling"])
+def test_a_door_with_a_ceiling_is_given_back_as_it_was(both_ways: Pods, first: str) -> None:
+    bridged(both_ways.netns)
+    both_ways.acquaint()
+    before = both_ways.picture()
+    both_ways.shaped.done(rate(1000 * MBIT), value(API, "floor", 100 * MBIT))
+    said = [at_door(API, "ingress", 800 * MBIT), door(API, DOORS[API])]
+    for change in said if first == "ceiling" else reversed(said):
+        both_ways.shaped.done(change)
+    both_ways.shaped.done(at_door(API, "ingress", math.inf))
+    both_ways.send(API, 10)
+    assert both_ways.shaped.counted(API).packets == 10
+    both_ways.shaped.start()
+    assert not both_ways.shaped.kernel.revert().refused()
+    assert both_ways.picture() == before
+
+
+def test_a_pod_that_a_cni_limits_at_its_door_keeps_those_limits(both_ways: Pods) -> None:
+    """As Kubernetes' bandwidth plugin does: what is queued for by somebody else stays, and is named."""
+    bridged(both_ways.netns)
+    both_ways.netns.run("tc", *TBF.format(DOORS[SYNC]).split())
+    before = both_ways.picture()
+    refused = both_ways.shaped.apply(at_door(SYNC, "egress", 400 * MBIT)).refused()
+    assert "qdisc tbf" in str(refused)
+    assert both_ways.picture() == before
+
+
+def test_the_queue_of_a_door_goes_with_its_pod(both_ways: Pods) -> None:
+    bridged(both_ways.netns)
+    both_ways.shaped.done(at_door(API, "ingress", 800 * MBIT), at_door(API, "egress", 400 * MBIT))
+    queue = queue_of(both_ways.index(DOORS[API]))
+    assert queue in both_ways.netns.run("ip", "link", "show")
+    both_ways.netns.ip("link", "del", DOORS[API])
+    both_ways.shaped.trees.every()
+    assert queue not in both_ways.netns.run("ip", "link", "show")
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from j10ce.agent.ring.ring import Report
 from j10ce.control.network.divide import TrafficClaim, divide
 from j10ce.control.network.levels import COMMON
 from j10ce.control.network.shaping import WAYS, Way
+from j10ce.control.network.traffic import door, doors
 from j10ce.model.knob import Setting, TargetId, link
 from j10ce.model.machine.link import Link
 from j10ce.model.plan import Refused, ValueChange
@@ -22,6 +23,7 @@ from j10ce.policy.equipment import described, listed
 
 RECENT_S: Final = 5.0
 NAMED: Final = 5  # how many others a sentence names
+THROUGH: Final = (("sends", "ingress"), ("receives", "egress"))  # what it does, and which way of its door that is
 SENDS: Final = {"egress": "sends", "ingress": "receives"}
 
 
@@ -100,10 +102,26 @@ def explanation(report: Report, target: TargetId) -> dict[str, Any]:
     """`explain NAME network`: each link and direction, what it has there, and between whom it stands."""
     links = divided(report)
     lines = [line for one in links for line in _told_of(one, target)] or _silent(report)
-    lines += [f"  {why}" for why in _refused(report, target)]
+    lines += [*_behind(report.snap, target), *(f"  {why}" for why in _refused(report, target))]
     plain = [_plain(one, target) for one in links]
     text = "\n".join([f"{target}: {_entitled(report, target)}", *lines])
     return {"target": target, "knob": "network", "links": plain, "text": text}
+
+
+def _behind(snap: Snapshot, target: TargetId) -> Iterator[str]:
+    """How a network of its own reaches this machine, and what that lets through to whomever it talks to."""
+    whose = snap.workloads.get(target)
+    if whose is None or not whose.own_network:
+        return
+    if not (name := door(whose, doors(snap))):
+        known = ", ".join(whose.addresses) or "none known yet"
+        yield f"it has a network of its own (addresses: {known}), and no link of this machine is seen to lead there"
+        return
+    rates = ((does, _number(snap, Setting(link(name), f"link.{way}.rate"), math.inf)) for does, way in THROUGH)
+    limits = [f"{does} at most {_bits(rate)}" for does, rate in rates if rate < math.inf]
+    yield f"its door is {name}: " + (
+        " and ".join(limits) + ", whomever it talks to" if limits else "nothing is limited there"
+    )
 
 
 def _entitled(report: Report, target: TargetId) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 
 from j10ce.control.controller import Controller, Unconfigured
 from j10ce.control.network.shaping import Shaped, asks, shaped, taken_over
-from j10ce.control.network.traffic import door, doors, wishes
+from j10ce.control.network.traffic import LEAST, door, doors, wishes
 from j10ce.model.knob import Setting, link
 from j10ce.model.plan import Bound, Proposal, Rank
+from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
+from j10ce.model.workload import Entitlement
 
 
 class Network(Unconfigured):
@@ -31,6 +34,18 @@ class Network(Unconfigured):
             rate = Setting(link(on.link.name), f"link.{on.way}.rate")
             yield self._proposal(rate, Bound.WANT, on.rate, on.why)
             yield from self._traffic(snap, on, known)
+        for e in snap.entitlements.values():
+            yield from self._at_door(snap, e, door(snap.workloads.get(e.target), known)) if e.chosen else ()
+
+    def _at_door(self, snap: Snapshot, e: Entitlement, name: str) -> Iterator[Proposal]:
+        """Its ceilings, whomever it talks to: what comes to it leaves this machine by its door."""
+        if not name or snap.node.links[name].managed:
+            return
+        for way, said in (("egress", e.ingress), ("ingress", e.egress)):
+            if said.ceiling < math.inf and snap.supports(f"link.{way}.rate"):
+                rate = max(LEAST, said.ceiling)
+                why = f"ceiling {spell('network', rate)} of {e.target.removeprefix('workload/')}, whose door it is"
+                yield self._proposal(Setting(link(name), f"link.{way}.rate"), Bound.WANT, rate, why)
 
     def _traffic(self, snap: Snapshot, on: Shaped, known: Mapping[str, str]) -> Iterator[Proposal]:
         for e in snap.entitlements.values():

@@ -29,7 +29,7 @@ from j10ce.host.net.netlink import (
     number,
     text,
 )
-from j10ce.model.machine.link import Link
+from j10ce.model.machine.link import PAIRS, Link
 
 NEW_LINK: Final = 16
 GET_LINK: Final = 18
@@ -51,7 +51,6 @@ OURS: Final = "j10ce-"  # what our own links are called
 # Made of nothing but software: the speed that such a link names was never anybody's.
 MADE_UP: Final = frozenset(("veth", "bridge", "tun", "tap", "ifb", "dummy", "netkit", "vxlan", "geneve", "wireguard"))
 PATIENCE: Final = 60  # looks: whoever makes such a pair gives it its addresses within seconds
-PAIRS: Final = ("veth", "netkit")
 _MEGA: Final = 1_000_000
 _ETHTOOL: Final = 0x8946  # SIOCETHTOOL
 _SETTINGS: Final = 0x1  # ETHTOOL_GSET

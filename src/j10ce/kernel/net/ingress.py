@@ -29,6 +29,7 @@ from j10ce.host.net.queues import (
 )
 from j10ce.kernel.net import htb
 from j10ce.kernel.net.director import Recall, director
+from j10ce.kernel.net.doors import stamps
 from j10ce.model.plan import Refused
 
 LAST: Final = 0xC000  # priority of our program: those of others look first
@@ -75,7 +76,7 @@ def others(netlink: Netlink, index: int) -> str:
     hook = next((q for q in queues.qdiscs(netlink, index) if q.parent == INGRESS), None)
     if hook is not None and hook.kind != "clsact":
         return f"qdisc {hook.kind}"
-    theirs = [f for f in queues.filters(netlink, index, AT_INGRESS) if not _is_ours(f)]
+    theirs = [f for f in queues.filters(netlink, index, AT_INGRESS) if _decides(f)]
     return f"a filter of kind {theirs[0].kind!r}" if theirs else ""
 
 
@@ -110,6 +111,11 @@ def detach(netlink: Netlink, index: int, *, hook: bool) -> None:
 
 def _is_ours(seen: queues.LinkQueue) -> bool:
     return seen.kind == "bpf" and seen.info >> 16 == LAST
+
+
+def _decides(seen: queues.LinkQueue) -> bool:
+    """A stamp decides nothing; nor does what stands for all filters of one turn, which has no number."""
+    return seen.handle != 0 and not _is_ours(seen) and queues.name(seen) not in stamps.NAMES
 
 
 def _refused(answer: NetlinkAnswer, what: str) -> Refused | None:

@@ -70,7 +70,7 @@ class LinkRates:
             del self._trials[lane]
         if ended == probation.WENT_BACK:
             self._failed[lane] = self._last.get(lane, 0)
-        elif trial is None and tree is not None and tree.on_probation:
+        elif trial is None and tree is not None and tree.on_probation and not self._trees.leads_in(lane[0]):
             self._trials[lane] = self._try_out(*lane, "")
 
     def write(self, s: Setting, v: Value, at: Handle, /) -> Applied | Refused | Gone:
@@ -132,7 +132,8 @@ class LinkRates:
         refused = self._plant(index, rate) if way == "egress" else self._trees.plant_ingress(index, rate)
         if refused is None:
             self._last[lane] = rate
-            self._trials[lane] = self._try_out(index, way, kept)
+            if not self._trees.leads_in(index):
+                self._trials[lane] = self._try_out(index, way, kept)
         return refused
 
     def _theirs(self, index: int) -> LinkQueue | None:
@@ -145,7 +146,8 @@ class LinkRates:
         if root is not None and theirs and (why := self._objection(index, root)):
             return Refused(why)
         kept = foreign.capture(netlink, index) if theirs else ""
-        refused = self._trees.plant(index, rate, [htb.no_root(index)] if root else ())
+        before = [htb.no_root(index)] if root else ()
+        refused = self._trees.plant(index, rate, before, divided=not self._trees.leads_in(index))
         if refused and kept:
             netlink.ask(foreign.replay(kept))
         return refused

@@ -63,15 +63,17 @@ class LinkTree:
     # ------------------------------------------------------------------ as a whole
 
     @classmethod
-    def build(cls, netlink: Netlink, link: int, rate: int, before: Sequence[NetlinkRequest] = ()) -> LinkTree | Refused:
+    def build(
+        cls, netlink: Netlink, link: int, rate: int, before: Sequence[NetlinkRequest] = (), most: int = MOST_CLASSES
+    ) -> LinkTree | Refused:
         """At once: whoever is killed has done all of it or nothing. What is refused leaves no part behind.
 
-        `before`: what makes room for it.
+        `before`: what makes room for it. `most`: classes that it is ever to have.
         """
         maps = {
-            NAMES: bpf.Map.create(NAMES, NUMBER.size, RECORD.size, MOST_CLASSES),
-            CLASSES: bpf.Map.create(CLASSES, _ID.size, NUMBER.size, 2 * MOST_CLASSES),
-            DOORS: _new_doors(),
+            NAMES: bpf.Map.create(NAMES, NUMBER.size, RECORD.size, most),
+            CLASSES: bpf.Map.create(CLASSES, _ID.size, NUMBER.size, 2 * most),
+            DOORS: _new_doors(min(most, MOST_DOORS)),
         }
         tree = cls(netlink, link, maps)
         tree.rate = rate
@@ -280,5 +282,5 @@ class LinkTree:
         return next((m for m in every if m not in used), None)
 
 
-def _new_doors() -> bpf.Map:
-    return bpf.Map.create(DOORS, NUMBER.size, NUMBER.size, 2 * MOST_DOORS)
+def _new_doors(most: int = MOST_DOORS) -> bpf.Map:
+    return bpf.Map.create(DOORS, NUMBER.size, NUMBER.size, 2 * most)

@@ -12,10 +12,11 @@ from j10ce.host.net.links import LinkTable
 from j10ce.host.net.netlink import GROUP_QUEUES, Netlink, NetlinkRequest, NetlinkWatch
 from j10ce.kernel.net import foreign, ingress
 from j10ce.kernel.net.doors import flows, stamps
-from j10ce.kernel.net.tree import LinkTree
+from j10ce.kernel.net.tree import MOST_CLASSES, LinkTree
 from j10ce.model.machine.link import Link
 from j10ce.model.plan import Refused
 
+FEW: Final = 16  # records, of a tree in which there are no classes
 KINDS: Final = range(queues.NEW_QUEUE, queues.GET_FILTER)  # what is told of queues; chains of filters are not
 
 
@@ -81,8 +82,17 @@ class Trees:
         """The links that have a tree there."""
         return [i for i in self.names() if self.of(i, way)]
 
-    def plant(self, index: int, rate: int, before: Sequence[NetlinkRequest] = ()) -> Refused | None:
-        built = LinkTree.build(self.netlink, index, rate, before)
+    def leads_in(self, index: int) -> bool:
+        """Whether it is a door: all of it is one workload's."""
+        name = self.names().get(index, "")
+        return name in self.links() and self.links()[name].leads_in
+
+    def plant(
+        self, index: int, rate: int, before: Sequence[NetlinkRequest] = (), *, divided: bool = True
+    ) -> Refused | None:
+        """`divided`: among several, of whom each may have a class."""
+        most = MOST_CLASSES if divided else FEW
+        built = LinkTree.build(self.netlink, index, rate, before, most)
         if isinstance(built, Refused):
             return built
         self._trees[index] = built
@@ -136,7 +146,11 @@ class Trees:
         if refused := ingress.make(self.netlink, index):
             return refused
         queue = self._queue(index)
-        refused = Refused("our link for what comes in is gone") if queue is None else self.plant(queue, rate)
+        refused = (
+            Refused("our link for what comes in is gone")
+            if queue is None
+            else self.plant(queue, rate, divided=not self.leads_in(index))
+        )
         if queue is not None and refused is None:
             if not had_hook:
                 self._trees[queue].mark(HOOK_IS_OURS)
@@ -149,8 +163,12 @@ class Trees:
 
     def fell_ingress(self, index: int) -> None:
         if tree := self.of(index, "ingress"):
-            ingress.detach(self.netlink, index, hook=tree.marked(HOOK_IS_OURS))
+            hook = tree.marked(HOOK_IS_OURS)
+            ingress.detach(self.netlink, index, hook=hook)
             self._unmake(index)
+            if hook and self.stamped(index):  # who else uses the place where programs hang takes it away in the end
+                stamps.unstamp(self.netlink, index)
+                stamps.stamp(self.netlink, index, heir=True)
 
     def _queue(self, index: int) -> int | None:
         return self.index(ingress.queue_of(index))

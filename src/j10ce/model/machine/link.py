@@ -9,6 +9,8 @@ from msgspec import Struct
 
 OPEN: Final = 1e12  # what a link of unknown capacity is queued for: ceilings hold, and nothing is divided
 
+PAIRS: Final = ("veth", "netkit")  # kinds of which the other one may be in another network namespace
+
 
 class Link(Struct, frozen=True):
     name: str
@@ -22,6 +24,11 @@ class Link(Struct, frozen=True):
     routes: bool = False  # it has a default route
     beyond: tuple[str, ...] = ()  # addresses at its other end, where that is in a network namespace of somebody's own
     said_ingress: float = math.inf  # the same as `said`, of what comes in, where that is another amount
+
+    @property
+    def leads_in(self) -> bool:
+        """Into a network namespace of somebody's own, so that nobody reaches this machine by it."""
+        return self.kind in PAIRS and not self.routes
 
     @property
     def capacity(self) -> float:

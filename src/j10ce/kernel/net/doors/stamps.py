@@ -33,6 +33,7 @@ from j10ce.model.plan import Refused
 TURN: Final = 0x10CE  # priority of our filter: before those whose makers leave it to the kernel to choose one
 OURS: Final = 0x8000  # in every stamp: other users of the field count from 1
 NAME, NAME_WITH_HOOK = "j10ce_stamp", "j10ce_stamp_hook"  # the latter: the place where it hangs is ours, too
+NAMES: Final = (NAME, NAME_WITH_HOOK)
 _NEXT: Final = -1  # TC_ACT_UNSPEC: whoever is next decides
 _ALL: Final = 0x0003
 _HOOKS: Final = 0xFFFF_0000
@@ -61,9 +62,9 @@ def stamped(netlink: Netlink, door: int) -> bool:
     return _ours(netlink, door) is not None
 
 
-def stamp(netlink: Netlink, door: int) -> Refused | None:
-    """Whoever is killed meanwhile has done all of it or nothing."""
-    made = not any(q.parent == INGRESS for q in queues.qdiscs(netlink, door))
+def stamp(netlink: Netlink, door: int, *, heir: bool = False) -> Refused | None:
+    """Whoever is killed meanwhile has done all of it or nothing. `heir`: the place where it hangs is ours already."""
+    made = heir or not any(q.parent == INGRESS for q in queues.qdiscs(netlink, door))
     fd = bpf.load(NAME, program(door))
     try:
         name = NAME_WITH_HOOK if made else NAME
@@ -71,7 +72,7 @@ def stamp(netlink: Netlink, door: int) -> Refused | None:
         options += attribute(8, struct.pack("=I", 1))  # the program says itself what becomes of the packet
         body = address(door, 1, AT_INGRESS, _INFO) + attribute(KIND, b"bpf\0") + attribute(OPTIONS, options)
         hook = address(door, _HOOKS, INGRESS) + attribute(KIND, b"clsact\0")
-        first = [NetlinkRequest(NEW_QUEUE, hook, CREATE | EXCLUSIVE)] if made else []
+        first = [NetlinkRequest(NEW_QUEUE, hook, CREATE | EXCLUSIVE)] if made and not heir else []
         answers = netlink.ask([*first, NetlinkRequest(NEW_FILTER, body, CREATE | EXCLUSIVE)])
     finally:
         os.close(fd)
@@ -92,4 +93,4 @@ def unstamp(netlink: Netlink, door: int) -> None:
 
 def _ours(netlink: Netlink, door: int) -> LinkQueue | None:
     here = queues.filters(netlink, door, AT_INGRESS)
-    return next((f for f in here if queues.name(f) in (NAME, NAME_WITH_HOOK)), None)
+    return next((f for f in here if queues.name(f) in NAMES), None)
