@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import re
-from typing import Any, Final
+from typing import Final
 
 import pytest
 
@@ -15,6 +14,7 @@ from tests.kube.agent.test_pods import QOS
 from tests.netns import Netns
 
 PING: Final = ["/bin/ping", "-q", "-i", "1", "-s", "1000", "192.0.2.2"]
+FLOOR, CEILING = "200Mbit 1099Gbit", "8Kbit 50Mbit"  # of a class: its rate and its ceiling
 pytestmark = pytest.mark.one_version
 
 
@@ -34,26 +34,33 @@ def classes(net: Netns) -> dict[str, str]:
     return {m[1]: f"{m[2]} {m[3]}" for m in re.finditer(r"class htb 10ce:(\w+) .*rate (\w+) ceil (\w+) ", shown)}
 
 
-def packets(net: Netns) -> dict[str, int]:
-    """That left by the uplink, by rate and ceiling of the class."""
+def of(net: Netns, rates: str) -> int:
+    """Packets that left in classes with that rate and ceiling; the fewest, where there are several."""
     shown, by = net.run("tc", "-s", "class", "show", "dev", "eth0"), classes(net)
-    return {by[m[1]]: int(m[2]) for m in re.finditer(r"class htb 10ce:(\w+) .*\n Sent \d+ bytes (\d+) pkt", shown)}
+    left = re.finditer(r"class htb 10ce:(\w+) .*\n Sent \d+ bytes (\d+) pkt", shown)
+    return min((int(m[2]) for m in left if by.get(m[1]) == rates), default=0)
 
 
-def effective(agent: PodAgent, name: str) -> list[dict[str, Any]]:
-    told = agent.client.get(f"/v1/workloads/default/{name}")
-    return [f for f in told["effective"] if f["resource"] == "network"]
+def promise(agent: PodAgent, name: str) -> list[str]:
+    """What its floor of the network is worth."""
+    held = agent.workloads()[name]["status"].get("effective", [])
+    return [f["effective"] for f in held if f["resource"] == "network"]
 
 
 def test_pods_with_and_without_a_network_of_their_own_are_in_classes_of_theirs(
     lab: Installed, agent: PodAgent, uplink: Netns
 ) -> None:
     promised(lab)
-    before = uplink.run("tc", "qdisc", "show")
     agent.begin()
     lab.node.run("api", labels={"app": "api"}, command=PING)
     lab.node.run("host", labels={"app": "host"}, command=PING, hostNetwork=True)
     lab.node.run("sync", labels={QOS: "slow"}, command=PING)
     assert agent.knows("api", "host", "sync")
-    assert eventually(lambda: sorted(classes(uplink).values()) == []), classes(uplink)
-    print(json.dumps(effective(agent, "api")), packets(uplink), before)
+    assert eventually(lambda: promise(agent, "api") == promise(agent, "host") == ["200M"])
+    assert eventually(lambda: sorted(classes(uplink).values()).count(FLOOR) == 2)
+    assert eventually(lambda: min(of(uplink, FLOOR), of(uplink, CEILING)) > 3), "each pod's packets are in its class"
+    text = agent.client.get("/v1/explain", target="workload/default/sync", knob="network")["text"]
+    assert re.search("its door is veth[0-9a-f]+: sends at most 50Mbit and receives at most 50Mbit", text), text
+
+    lab.node.delete("sync")
+    assert eventually(lambda: uplink.run("ip", "link", "show").count("j10ce-i") == 1), "that of the uplink alone"
