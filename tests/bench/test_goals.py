@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from msgspec.structs import replace
 
 from benchmarks.__main__ import heading, key
-from benchmarks.prove import goals_of
+from benchmarks.prove import disturbed_goals, diurnal_goals, goals_of, memory_goals
+from j10ce.bench.taken import Taken
 from tests.bench.build import proof, taken
 
 
@@ -37,3 +39,29 @@ def test_a_heading_says_how_far_it_is_and_what_is_left() -> None:
     took = {key("a"): 200.0, key("b"): 100.0}
     assert heading(["a", "b", "c"], 1, took) == "2 of 3  b  about 3 min left"
     assert heading(["b"], 0, {key("b"): 2.0}) == "1 of 1  b  less than a minute left"
+
+
+@pytest.mark.parametrize(("realtime_ms", "met"), [pytest.param(0.9, True, id="faster"), pytest.param(1.1, False)])
+def test_beside_those_that_the_fair_class_cannot_keep_off_real_time_is_as_fast_as_alone(
+    realtime_ms: float, met: bool
+) -> None:
+    (goal,) = disturbed_goals(proof({"alone": taken(1.0), "realtime": taken(realtime_ms), "ceiling": taken(0.9)}))
+    assert goal.met is met
+    assert "the ceiling has 0.90" in goal.says
+
+
+def test_a_day_is_missed_with_one_second_above_the_slo_or_an_idle_machine() -> None:
+    within = proof({"alone": taken(1.0), "ls": taken(1.1, busy=0.95)})
+    above = proof({"alone": taken(1.0), "ls": taken(1.3, busy=0.8)})
+    assert [goal.met for goal in diurnal_goals(within)] == [True, True]
+    assert [goal.met for goal in diurnal_goals(above)] == [False, False]
+
+
+def test_a_working_set_that_is_read_again_is_missed() -> None:
+    def boxed(served: float, refaults: int) -> list[Taken]:
+        return [replace(t, served=served, refaults=refaults) for t in taken(1.0)]
+
+    kept = proof({"alone": boxed(100.0, 0), "ls": boxed(99.0, 0)})
+    lost = proof({"alone": boxed(100.0, 0), "ls": boxed(90.0, 7)})
+    assert [goal.met for goal in memory_goals(kept)] == [True, True]
+    assert [goal.met for goal in memory_goals(lost)] == [False, False]

@@ -88,6 +88,23 @@ def test_after_an_agent_was_killed_all_are_fair_and_revert_finds_nothing_left(pr
     assert not budget.exists() or budget.read_text() == "0\n"
 
 
+@pytest.mark.parametrize("way", ["at once", "the next agent"])
+def test_where_both_are_killed_at_once_the_next_agent_keeps_it_and_revert_ends_it(product: Product, way: str) -> None:
+    api = product.launch("api", *ASKED, "--", *NAPS)
+    assert becomes(product, api, OURS)
+    agent, (keeper,) = product.agent_pid(), keepers(product)
+    for pid, how in ((agent, signal.SIGSTOP), (keeper, signal.SIGKILL), (agent, signal.SIGKILL)):
+        os.kill(pid, how)
+    assert policies(product, api) == {OURS}
+    if way == "the next agent":
+        other = product.launch("other", "--", *NAPS)
+        assert becomes(product, api, OURS)
+        assert policies(product, other) == {FAIR}
+        assert keepers(product)
+    product("revert")
+    assert policies(product, api) == {FAIR}
+
+
 def test_too_much_for_the_machine_is_refused_with_numbers(product: Product) -> None:
     cpus = os.cpu_count() or 1
     path = product.launch("first", "--profile", "realtime", "--min-cpu", f"{700 * cpus}m", "--", *NAPS)
