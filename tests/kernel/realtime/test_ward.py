@@ -175,6 +175,18 @@ def test_a_workload_that_is_gone_leaves_nothing_real_time(care: Care) -> None:
     assert care.machine.threads_of[thread].policy == FAIR
 
 
+def test_a_thread_that_cannot_be_real_time_keeps_nobody_else_from_it(care: Care) -> None:
+    """The sandbox of a pod has a cgroup of its own, without a budget."""
+    threads = [care.machine.spawn(WEB, wants=0.1) for _ in range(5)]
+    ward = care.keep(WEB, 0.9)
+    care.machine.refuses, care.machine.able = "EPERM", {*threads[1:]}
+    care.run(0.1)
+    assert (ward.refused, ward.realtime) == ("", {*threads[1:]})
+    care.machine.refuses = ""
+    care.run(1.2)
+    assert ward.realtime == {*threads}
+
+
 def test_why_a_thread_could_not_be_real_time_is_kept(care: Care) -> None:
     care.machine.spawn(WEB, wants=0.1)
     ward = care.keep(WEB, 0.5)

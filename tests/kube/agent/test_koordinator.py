@@ -25,11 +25,15 @@ def speaking(lab: Installed, agent: PodAgent) -> PodAgent:
 
 @contextmanager
 def trusted(lab: Installed) -> Iterator[None]:
-    for word in ("true", None):
+    def say(word: str | None) -> None:
         body = {"metadata": {"labels": {"j10ce.io/trusted": word}}}
         lab.cluster.call("PATCH", NAMESPACE, body, content="application/merge-patch+json")
-        if word:
-            yield
+
+    say("true")
+    try:
+        yield
+    finally:
+        say(None)
 
 
 def read(folder: Path, name: str) -> str:

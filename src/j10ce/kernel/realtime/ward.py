@@ -25,6 +25,7 @@ class Ward:
         self._on = False  # whether its threads are real-time
         self._ours: set[int] = set()
         self._own: set[int] = set()  # threads with a policy of their own
+        self._barred: set[int] = set()  # threads that the kernel would not have real-time when they were tried last
         self._running, self._spinners = Running(machine), Spinners(machine)
         self._per_cpu: list[float] | None = None
         self._moved, self._ran = False, list[Ran]()  # since the last look
@@ -68,8 +69,12 @@ class Ward:
         if resting or not self._credit.realtime:
             self.release()
             return
-        if not self._on or now - self._swept >= SWEEP_S or (self._moved and births != self._births):
-            self._swept, self._births, self._on = now, births, True
+        due = not self._on or now - self._swept >= SWEEP_S
+        if due or (self._moved and births != self._births):
+            if due:
+                self._swept = now
+                self._barred.clear()
+            self._births, self._on = births, True
             self._join(self._machine.threads(self.place) or set())
         if self._moved and (pardoned := self._spinners.pardon()):
             self._raise(pardoned)
@@ -86,7 +91,7 @@ class Ward:
         self._own &= threads
         self._running.keep(threads)
         self._spinners.keep(threads)
-        self._raise(threads - self._ours - self._own - self.spinners)
+        self._raise(threads - self._ours - self._own - self._barred - self.spinners)
 
     def _let_go(self, threads: set[int]) -> None:
         mine = [t for t in threads if self._whose.get(t) is self]
@@ -96,17 +101,23 @@ class Ward:
         self._ours = self._ours - threads
 
     def _raise(self, threads: set[int]) -> None:
+        """A part without a budget of its own, such as the sandbox of a pod, keeps nobody else from it."""
+        why = self.refused if self._barred else ""
         for thread in threads:
             policy = self._machine.policy(thread)
             if policy not in (FAIR, OURS):
                 self._own.add(thread)
                 continue
-            self.refused = self._machine.change(thread, OURS) if policy == FAIR else ""
-            if self.refused:
-                self._births = -1  # tried again
-                return
+            if policy == FAIR and (refused := self._machine.change(thread, OURS)):
+                why = refused
+                self._barred.add(thread)
+                continue
             self._ours.add(thread)
             self._whose[thread] = self
+        self.refused = "" if self._ours else why
+        if self.refused:
+            self._births = -1  # all are tried again
+            self._barred.clear()
 
     def _by_cpu(self, used_s: float) -> dict[int, float]:
         """As the kernel counts it, else by where the threads ran last; what is not known may be anywhere."""

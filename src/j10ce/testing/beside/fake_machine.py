@@ -26,6 +26,7 @@ class FakeMachine:
         self.used: dict[str, list[float]] = {}
         self.realtime_s = 0.0  # over all
         self.refuses = ""
+        self.able: set[int] = set()  # whom it does not refuse
         self.looks = 0  # how often somebody asked how long a thread ran
         self._next = 100
 
@@ -81,7 +82,7 @@ class FakeMachine:
 
     def change(self, thread: int, policy: int, /) -> str:
         if thread in self.threads_of:
-            if policy == OURS and self.refuses:
+            if policy == OURS and self.refuses and thread not in self.able:
                 return self.refuses
             self.threads_of[thread].policy = policy
         return ""
