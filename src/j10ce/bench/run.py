@@ -112,7 +112,7 @@ class Layouts:
 
     def _boxed(self, arm: Arm, *, ours: bool) -> Seating:
         agent = self._agent if ours else None
-        return Boxed(self._scratch.box, self._stage.limit, agent, arm.name, self._stage.promised)
+        return Boxed(self._scratch.box, self._stage, agent, arm.name)
 
     def _seating(self, arm: Arm, *, ours: bool) -> Seating:
         if ours:

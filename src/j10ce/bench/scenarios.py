@@ -91,7 +91,7 @@ _ALL: Final = (
     ),
     Contest(
         "memory", "a working set in a box of memory, beside processes that read more than it holds", "eater",
-        _BOXED, peak=_LITTLE, floor=_LITTLE, stage="box", work="pages", rate=2000.0, warm=2,
+        _BOXED, peak=_LITTLE, floor=_LITTLE, stage="box", work="pages", rate=300.0, warm=2,
     ),
 )  # fmt: skip
 SCENARIOS: Final[Mapping[str, Contest]] = {scenario.name: scenario for scenario in _ALL}

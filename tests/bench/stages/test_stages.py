@@ -94,6 +94,20 @@ def test_a_disk_goes_with_whoever_made_it_however_that_ends() -> None:
 
 
 @host
+@pytest.mark.skipif(not os.path.exists(CONTROL), reason=f"Unsupported: loop devices need {CONTROL}")
+def test_what_memory_has_of_a_disk_is_forgotten() -> None:
+    with attached(1 << 20) as one, open(one.path, "rb", buffering=0) as device:
+        for again in (False, True):
+            before = one.read()
+            os.pread(device.fileno(), BLOCK, 0)
+            if again:
+                assert one.read() == before
+                one.forget()
+                os.pread(device.fileno(), BLOCK, 0)
+            assert one.read() > before
+
+
+@host
 def test_two_have_a_disk_each() -> None:
     with attached(1 << 20) as one, attached(1 << 20) as other:
         assert one.path != other.path

@@ -5,13 +5,14 @@ What a box holds is reclaimed from inside it, so that a floor of one child is wh
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Final
 
 from j10ce.bench.layouts.layout import Attended, Crowd, Seating, Untended
 from j10ce.bench.layouts.ours import OwnAgent
 from j10ce.bench.layouts.pods import MadeGroups
+from j10ce.bench.stages.stage import Scene
 from j10ce.errors import QosError
 from j10ce.host.mounts import Hierarchies
 from j10ce.kernel import file
@@ -31,21 +32,25 @@ class RefaultCount(Untended):
 
 
 class Boxed:
-    """`agent`: adopts the children, with what the service is promised; None: nobody does."""
+    """`agent`: adopts the children, with what the service is promised; None: nobody does.
 
-    def __init__(self, top: str, limit: int, agent: OwnAgent | None, profile: str, promised: Mapping[str, str]) -> None:
-        self._top, self._limit, self._agent = top, limit, agent
-        self._profile, self._promised = profile, promised
+    Pages belong to the group that read them first, so that those of the last turn have to go.
+    """
+
+    def __init__(self, top: str, scene: Scene, agent: OwnAgent | None, profile: str) -> None:
+        self._top, self._scene, self._agent, self._profile = top, scene, agent, profile
 
     @contextmanager
     def around(self, crowd: Crowd, /) -> Iterator[Attended]:
+        if self._scene.fresh:
+            self._scene.fresh()
         groups, adopted = MadeGroups(self._top, "memory"), list[str]()
         try:
             groups.make(self._top)
-            groups.set(self._top, "memory.max", float(self._limit))
+            groups.set(self._top, "memory.max", float(self._scene.limit))
             service = groups.make(f"{self._top}/service")
             groups.join(service, crowd.service)
-            adopted += self._adopt(f"box-{crowd.service}", service, profile=self._profile, minimum=self._promised)
+            adopted += self._adopt(f"box-{crowd.service}", service, profile=self._profile, minimum=self._scene.promised)
             for n, pid in enumerate(crowd.managed):
                 path = groups.make(f"{self._top}/other{n}")
                 groups.join(path, pid)

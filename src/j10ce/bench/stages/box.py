@@ -24,4 +24,4 @@ def box(scratch: Scratch) -> Iterator[Scene]:
         raise Unsupported("a floor of memory", needs="cgroup v2; v1 has none")
     with attached(BYTES) as disk:
         rest = f"{disk.path}:{WORKING_SET}:{BYTES - WORKING_SET}"
-        yield Scene(f"{disk.path}:0:{WORKING_SET}", rest, {"memory": PROMISED}, limit=LIMIT)
+        yield Scene(f"{disk.path}:0:{WORKING_SET}", rest, {"memory": PROMISED}, limit=LIMIT, fresh=disk.forget)

@@ -32,6 +32,7 @@ TRY_S: Final = 0.5
 FLOOR_SHARE: Final = 0.25
 TRIES: Final = 20
 _GET_FREE, _CONFIGURE = 0x4C82, 0x4C0A
+_FLUSH: Final = 0x1261  # BLKFLSBUF
 _AUTOCLEAR: Final = 4
 _CONFIG: Final = struct.Struct("=II52xI176x64x")  # the file, the size of a block, and flags among much else
 
@@ -43,6 +44,10 @@ class LoopDisk(NamedTuple):
     @property
     def name(self) -> str:
         return os.path.basename(self.path)
+
+    def forget(self) -> None:
+        """Memory has none of it."""
+        fcntl.ioctl(self.fd, _FLUSH)
 
     def read(self) -> int:
         """Bytes so far."""

@@ -16,6 +16,7 @@ class Scene(NamedTuple):
     promised: Mapping[str, str] = {}  # to the service, beside CPU time
     strategy: NodeStrategySpec = NodeStrategySpec()
     limit: int = 0  # bytes of memory, for all of them together
+    fresh: Callable[[], None] | None = None  # before each turn: nothing of the last one is in memory
     used_s: Callable[[], float] | None = None  # how long it was in use so far; absent: it is CPUs that are divided
 
 
