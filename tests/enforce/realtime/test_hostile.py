@@ -98,12 +98,12 @@ def witnesses(work: Workbench) -> Iterator[Witnesses]:
 
 def budgets(product: Product) -> dict[str, str]:
     """Of every group that no product made."""
-    found = {}
+    by_folder = {}
     for folder, below, _ in os.walk(product.hierarchies.directory("cpu", "")):
         below[:] = [name for name in below if not name.startswith("j10ce")]
         with suppress(OSError):  # there are none, or a group of somebody else has just gone
-            found[folder] = Path(folder, "cpu.rt_runtime_us").read_text()
-    return found
+            by_folder[folder] = Path(folder, "cpu.rt_runtime_us").read_text()
+    return by_folder
 
 
 def gives_all_back(product: Product, path: str, before: dict[str, str]) -> None:
