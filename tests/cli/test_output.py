@@ -48,6 +48,14 @@ def test_a_floor_that_is_not_effective_shows_beside_what_was_promised() -> None:
     assert show_objects(KINDS["Workload"], [WEB], "table").splitlines()[1].split()[-2:] == ["500m", "0/256Mi"]
 
 
+def test_floors_of_disks_stand_beside_what_is_used_of_them_in_the_wide_listing() -> None:
+    judged = [{"resource": "diskRead", "promised": "50Mi", "effective": "0", "reason": "not measured"}]
+    status = {"floor": {"diskRead": "50Mi"}, "usage": {"diskRead": "20Mi"}, "effective": judged}
+    head, row = show_objects(KINDS["Workload"], [{**WEB, "status": status}], "wide").splitlines()[:2]
+    at = head.index("DISK-READ")
+    assert row[at:].split()[:4] == ["20Mi", "0/50Mi", "-", "-"]
+
+
 def test_amounts_are_shown_as_people_read_them_and_kept_exact_for_machines() -> None:
     assert "   25m   12.46Mi   " in show_objects(KINDS["Workload"], [WEB], "table")
     assert "12764Ki" in show_objects(KINDS["Workload"], [WEB], "yaml")

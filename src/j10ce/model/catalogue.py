@@ -101,7 +101,9 @@ _KINDS: Final = (
         Column("NET-IN", "status.usage.ingress", wide=True, resource="network"),
         Column("FLOOR-NET", "status.floor.network", wide=True, resource="network", kept="status.effective"),
         Column("DISK-READ", "status.usage.diskRead", wide=True, resource="diskRead"),
+        Column("FLOOR-READ", "status.floor.diskRead", wide=True, resource="diskRead", kept="status.effective"),
         Column("DISK-WRITE", "status.usage.diskWrite", wide=True, resource="diskWrite"),
+        Column("FLOOR-WRITE", "status.floor.diskWrite", wide=True, resource="diskWrite", kept="status.effective"),
         Column("CGROUP", "status.cgroup", wide=True))),
     Kind("PolicyRevision", "policyrevisions", PolicyRevision, True, ("polrev",), columns=(
         Column("REVISION", "revision"),)),
