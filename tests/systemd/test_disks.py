@@ -15,7 +15,7 @@ from j10ce.kernel.kernel import Kernel
 from j10ce.kernel.owner import choose
 from j10ce.kernel.record.journal import Journal
 from j10ce.model.knob import Setting, Value, group
-from j10ce.model.plan import Applied, Change, Gone, Join, Make, Outcome, Plan, ValueChange
+from j10ce.model.plan import Applied, Change, Gone, Join, Make, Outcome, Plan, Remove, ValueChange
 from j10ce.model.workload import Handle, Workload
 from tests.enforce.disk.loop import Loop, loop
 from tests.systemd.units import cgroup_files, systemctl
@@ -25,6 +25,7 @@ MIB = 1 << 20
 TOP, TIER = "j10ce.slice", "j10ce.slice/j10ce-sensitive.slice"
 SCOPE = f"{TIER}/j10ce-default-web.scope"
 WEB = Workload("default", "web", handle=Handle(path=SCOPE))
+DB = Workload("default", "db", handle=Handle(path="system.slice/db.service", unit="db.service", made=False))
 WEIGHT = Setting(WEB.target, "io.weight")
 
 
@@ -65,6 +66,18 @@ def agent(tmp_path: Path) -> Iterator[Callable[[], Stage]]:
     yield start
     for stage in started:
         stage.close()
+
+
+@pytest.fixture
+def service() -> Iterator[None]:
+    """One that was there before us, and whose use of disks nobody counts."""
+    unit = Path("/run/systemd/system/db.service")
+    unit.write_text("[Service]\nExecStart=/bin/sleep 600\n")
+    systemctl("daemon-reload")
+    systemctl("start", "db.service")
+    yield
+    systemctl("stop", "db.service")
+    unit.unlink()
 
 
 def start(kernel: Stage, child: subprocess.Popen[bytes], *values: tuple[Setting, Value]) -> None:
@@ -116,3 +129,48 @@ def test_a_reload_keeps_caps_and_weight(agent: Callable[[], Stage], spawn: Spawn
     assert before["io.weight"].startswith("default 300")
     assert not kernel.read_now([WEB.target])
     end(kernel, child)
+
+
+def test_what_still_runs_after_a_revert_has_no_cap_and_is_counted_no_longer(
+    agent: Callable[[], Stage], spawn: Spawn, device: Loop
+) -> None:
+    first, child = agent(), spawn()
+    start(first, child)
+    first.write((cap(WEB, device), float(MIB)), (WEIGHT, 300.0))
+    second = agent()
+    second.track([WEB])
+    assert {type(change) for change, _ in second.revert().refused()} == {Remove}
+    assert cgroup_files(SCOPE, "io.max", "io.weight") == {}
+    end(second, child)
+
+
+@pytest.mark.usefixtures("service")
+def test_an_adopted_service_is_limited_and_given_back_to_the_letter(agent: Callable[[], Stage], device: Loop) -> None:
+    path = DB.handle.path
+    before, units = cgroup_files(path, "io.max", "io.stat"), systemctl("show", "db.service", "-p", "IOAccounting")
+    first = agent()
+    first.track([DB])
+    first.write(
+        (cap(DB, device, "wbps"), float(MIB)), (cap(DB, device), float(2 * MIB)), (cap(DB, device, "riops"), 9.0)
+    )
+    assert cgroup_files(path, "io.max") == {"io.max": f"{device.number} rbps={2 * MIB} wbps={MIB} riops=9 wiops=max"}
+    second = agent()
+    second.track([DB])
+    assert not second.revert().refused()
+    assert cgroup_files(path, "io.max", "io.stat") == before
+    assert systemctl("show", "db.service", "-p", "IOAccounting") == units
+    assert not list(Path("/run/systemd/system.control").glob("*.d/*"))
+    assert systemctl("show", "-P", "NeedDaemonReload", "db.service").strip() == "no"
+
+
+@pytest.mark.usefixtures("service")
+def test_a_cap_that_ends_leaves_the_others_of_the_service(agent: Callable[[], Stage], device: Loop) -> None:
+    kernel = agent()
+    kernel.track([DB])
+    kernel.write((cap(DB, device, "wbps"), float(MIB)), (cap(DB, device), float(2 * MIB)))
+    kernel.insist(ValueChange(cap(DB, device, "wbps"), None, math.inf, "test", "test", ends=True))
+    assert cgroup_files(DB.handle.path, "io.max") == {
+        "io.max": f"{device.number} rbps={2 * MIB} wbps=max riops=max wiops=max"
+    }
+    kernel.insist(ValueChange(cap(DB, device), None, math.inf, "test", "test", ends=True))
+    assert cgroup_files(DB.handle.path, "io.max") == {}
