@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator
 
 import pytest
 
@@ -34,17 +33,7 @@ from tests.enforce.net.pods import (
     routed,
     tunnelled,
 )
-from tests.enforce.net.shaping import API, MBIT, SYNC, Shaped, rate, value
-
-
-@pytest.fixture
-def pods(shaped: Shaped) -> Iterator[Pods]:
-    pods = Pods(shaped)
-    try:
-        pods.build()
-        yield pods
-    finally:
-        pods.clear()
+from tests.enforce.net.shaping import API, MBIT, SYNC, rate, value
 
 
 @pytest.mark.parametrize("there", [AWAY, AWAY6], ids=["IPv4", "IPv6"])
@@ -193,16 +182,6 @@ def test_the_queue_of_a_door_goes_with_its_pod(both_ways: Pods) -> None:
     both_ways.netns.ip("link", "del", DOORS[API])
     both_ways.shaped.trees.every()
     assert queue not in both_ways.netns.run("ip", "link", "show")
-
-
-@pytest.fixture
-def both_ways(pods: Pods) -> Pods:
-    """What comes in is divided, too, and the peer knows where pods are."""
-    if needs := pods.shaped.support["ingress"].needs:
-        pytest.skip(f"Unsupported: what comes in needs {needs}")
-    pods.netns.ip("route", "add", "198.51.100.0/24", "via", "192.0.2.1", at=pods.netns.peer)
-    pods.netns.ip("route", "add", "fd00:90d::/64", "via", "fd00:c0de::1", at=pods.netns.peer)
-    return pods
 
 
 @pytest.mark.parametrize("there", ["192.0.2.2", "fd00:c0de::2"], ids=["IPv4", "IPv6"])

@@ -14,6 +14,7 @@ from j10ce.host.net.bpf import Map
 from j10ce.host.net.netlink import Netlink
 from j10ce.model.knob import share
 from j10ce.model.plan import Change, Make, Plan
+from tests.enforce.net.pods import DOORS, Pods, at_door, bridged, door
 from tests.enforce.net.shaping import API, MBIT, SYNC, Shaped, rate, value
 
 TEAM = share("default", "team")
@@ -73,5 +74,29 @@ def test_whoever_starts_again_ends_where_the_killed_one_would_have(shaped: Shape
         assert len(classes(shaped)) == 6  # the whole, others, system, the share and two workloads
         assert not shaped.kernel.revert().refused()
         assert shaped.picture() == before
+        if not killed:
+            return
+
+
+def test_whoever_starts_again_ends_with_the_doors_that_the_killed_one_was_at(both_ways: Pods) -> None:
+    shaped = both_ways.shaped
+    bridged(both_ways.netns)
+    both_ways.acquaint()
+    changes = (
+        *(rate(1000 * MBIT), rate(1000 * MBIT, "ingress")),
+        *(value(API, "floor", 100 * MBIT), value(API, "floor", 100 * MBIT, "ingress"), door(API, DOORS[API])),
+        *(at_door(API, "ingress", 800 * MBIT), at_door(API, "egress", 400 * MBIT)),
+    )
+    before = both_ways.picture()
+    for after in count():
+        killed = ends(after, shaped, changes)
+        both_ways.send(API, 1)  # the pod is heard, whatever stands there
+        shaped.start()
+        shaped.done(*changes)
+        passed = shaped.counted(API).packets
+        both_ways.send(API, 10)
+        assert shaped.counted(API).packets == passed + 10
+        assert not shaped.kernel.revert().refused()
+        assert both_ways.picture() == before
         if not killed:
             return
