@@ -55,6 +55,7 @@ from j10ce.observe.sensor import Sensor
 from j10ce.observe.sensors import node as machine
 from j10ce.observe.sensors.caches import CacheSensor
 from j10ce.observe.sensors.cgroup import CgroupSensor
+from j10ce.observe.sensors.connections import tcp
 from j10ce.observe.sensors.cpi import CpiSensor
 from j10ce.observe.sensors.disk_watch import DiskWatch
 from j10ce.observe.sensors.disks import DiskSensor
@@ -215,6 +216,7 @@ def _observer(
         ReclaimSensor(),
         CacheSensor(files),
         *(traffic(table) if table else ()),
+        *tcp(hierarchies),
         DiskSensor(hierarchies, files, lambda: observer.facts.disks, lambda: closely.disks),
         *([] if perf.missing() else [CpiSensor(hierarchies, lambda: closely.targets, lambda: facts.cpus)]),
         *sensors(settings.disabled),

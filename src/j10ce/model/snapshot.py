@@ -130,6 +130,8 @@ METRICS: Mapping[str, str] = {
     "net.ingress.rate": "bits received per second; of workloads, and of links",
     "net.egress.drops": "packets per second that a queue of ours dropped",
     "net.egress.backlog": "bytes that wait in a queue of ours",
+    "net.rtt": "seconds of a round trip, smoothed by TCP, mean over a workload's connections; every five seconds",
+    "net.retransmits": "segments per second that TCP sent again; likewise",
     "disk.read": "bytes read per second; of workloads, and of disks",
     "disk.write": "bytes written per second; of workloads, and of disks",
     "disk.riops": "reads per second; of workloads, and of disks",

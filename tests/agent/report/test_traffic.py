@@ -14,7 +14,7 @@ from j10ce.agent.socket.answers import top, workloads
 from j10ce.daemon.clock import Instant
 from j10ce.model.kinds import NetworkSection
 from j10ce.model.knob import Setting, TargetId, Value, link
-from j10ce.model.machine.link import Link
+from j10ce.model.machine.link import OPEN, Link
 from j10ce.model.plan import Outcome, Plan, Refused, ValueChange
 from j10ce.model.workload import Entitlement, Source, Traffic
 from j10ce.policy.document.document import NodeDocument
@@ -57,6 +57,8 @@ MEASURED = {
     (link("eth0"), "net.egress.rate"): 3e8,
     (API.target, "net.egress.rate"): 3.5e7,
     (API.target, "net.egress.drops"): 12.0,
+    (API.target, "net.rtt"): 0.0035,
+    (API.target, "net.retransmits"): 2.5,
     (SYNC.target, "net.egress.rate"): 2.6e8,
 }
 
@@ -86,6 +88,7 @@ def test_explain_says_what_it_has_what_it_sends_and_between_whom_it_stands() -> 
         "  500Mbit for certain if everyone sends all it can",
         "  gives way to it: default/sync (260Mbit), default/web",
         "eth0 ingress: not divided (1Gbit by its own speed; use not known yet)",
+        "  TCP: 3.50 ms there and back, 2.5 segments/s sent again",
     ]
 
 
@@ -128,6 +131,26 @@ def test_top_has_rates_of_workloads_and_links() -> None:
     rates = {w["name"]: w["rates"] for w in shown["workloads"]}
     assert rates == {"api": {"egress": 3.5e7}, "sync": {"egress": 2.6e8}, "web": {}}
     assert shown["node"]["links"] == [{"name": "eth0", "capacity": 1e9, "egress": 3e8, "ingress": 0.0}]
+
+
+def test_how_traffic_gets_on_is_in_top_in_explain_and_by_tier_in_metrics() -> None:
+    shown = {w["name"]: w["traffic"] for w in top(report())["workloads"]}
+    assert shown == {"api": {"drops": 12.0, "retransmits": 2.5, "rtt": 0.0035}, "sync": {}, "web": {}}
+    told = explanation(report(), API.target)
+    assert "  TCP: 3.50 ms there and back, 2.5 segments/s sent again" in told["text"].splitlines()
+    assert told["traffic"] == shown["api"]
+    text = Metrics().render(report()).decode()
+    assert 'j10ce_tcp_rtt_seconds{tier="sensitive"} 0.0035' in text
+    assert 'j10ce_tcp_retransmits_per_second{tier="sensitive"} 2.5' in text
+    assert 'j10ce_traffic_dropped_packets_per_second{tier="sensitive"} 12.0' in text
+
+
+def test_a_link_of_unknown_speed_is_said_to_have_ceilings_alone() -> None:
+    shown = report({RATE: OPEN, **dict([said(API.target, "ceil", 5e8)])}, [build.link(speed=None)])
+    lines = explanation(shown, API.target)["text"].splitlines()
+    assert any(line.startswith("eth0 egress: queued for ceilings alone (") for line in lines), lines
+    assert not any("for certain" in line for line in lines)
+    assert [k["divided"] for k in links(shown)] == ["egress for ceilings alone"]
 
 
 def test_a_listing_has_rates_and_the_floor_with_what_annuls_it() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
@@ -103,8 +104,11 @@ class Shaped:
 
     def admit(self, name: str) -> TargetId:
         """One more workload."""
-        who = workload("default", name)
-        self.places[who] = self.work.make(name)
+        return self.admitted([name])[0]
+
+    def admitted(self, names: Iterable[str]) -> list[TargetId]:
+        who = [workload("default", name) for name in names]
+        self.places |= {target: self.work.make(target.rpartition("/")[2]) for target in who}
         self._track()
         return who
 
@@ -122,10 +126,12 @@ class Shaped:
         code = self._enter(at) + SEND.format(count=count, size=size, here="192.0.2.1", there="192.0.2.2")
         self.netns.run(sys.executable, "-I", "-S", "-c", code)
 
-    def started(self, at: Handle, code: str) -> subprocess.Popen[str]:
-        """A process of a cgroup, at the link."""
-        inside = ("nsenter", f"--net=/run/netns/{self.netns.name}", sys.executable, "-I", "-S", "-c")
-        return subprocess.Popen((*inside, self._enter(at) + code), stdout=subprocess.PIPE, text=True)
+    def started(self, at: Handle, code: str, *, where: str = "") -> subprocess.Popen[str]:
+        """A process of a cgroup, at the link; `where`: in another namespace."""
+        inside = ("nsenter", f"--net=/run/netns/{where or self.netns.name}", sys.executable, "-I", "-S", "-c")
+        return subprocess.Popen(
+            (*inside, self._enter(at) + code), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
 
     def counted(self, target: TargetId | int, way: Way = "egress") -> Counted:
         index = self.trees.index("eth0")

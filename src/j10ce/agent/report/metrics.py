@@ -9,6 +9,7 @@ import math
 from collections import Counter as Count
 from typing import Final
 
+from j10ce.agent.report import traffic
 from j10ce.agent.report.exposition import MetricFamily, exposed
 from j10ce.agent.report.koordlet import KoordletMetrics
 from j10ce.agent.report.report import floors
@@ -63,6 +64,12 @@ class Metrics:
         self.disk_busy = gauge("disk_busy", "Share of time in which it had something to do", "disk")
         self.disk_capacity = gauge("disk_capacity_bytes_per_second", "What it can, where known", "disk", "direction")
         self.disk_pace = gauge("disk_io_cost_vrate", "Percent of its model that io.cost goes at", "disk")
+        self.traffic = {
+            "drops": gauge("traffic_dropped_packets_per_second", "Packets that queues dropped", "tier"),
+            "backlog": gauge("traffic_backlog_bytes", "What waits in queues", "tier"),
+            "retransmits": gauge("tcp_retransmits_per_second", "Segments that were sent again", "tier"),
+        }
+        self.rtt = gauge("tcp_rtt_seconds", "The longest round trip of a workload, mean over its connections", "tier")
         self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
@@ -107,6 +114,7 @@ class Metrics:
         self._caches(report)
         self._links(report)
         self._disks(report)
+        self._traffic(report)
         self.armed.set(report.armed)
         self.holds.set(len(report.held))
         self.drift.set(len(report.drifts))
@@ -152,6 +160,22 @@ class Metrics:
             for gauge, value in ((self.disk_busy, one.busy), (self.disk_pace, one.vrate)):
                 if value is not None:
                     gauge.labels(name).set(value)
+
+    def _traffic(self, report: Report) -> None:
+        sums: dict[tuple[str, str], float] = {}
+        longest: dict[str, float] = {}
+        for target, e in report.snap.entitlements.items():
+            for name, value in traffic.fares(report.snap, target).items():
+                if name == "rtt":
+                    longest[e.tier.value] = max(value, longest.get(e.tier.value, 0.0))
+                else:
+                    sums[name, e.tier.value] = sums.get((name, e.tier.value), 0.0) + value
+        for gauge in (*self.traffic.values(), self.rtt):
+            gauge.clear()
+        for (name, tier), total in sums.items():
+            self.traffic[name].labels(tier).set(total)
+        for tier, value in longest.items():
+            self.rtt.labels(tier).set(value)
 
 
 def name_of(change: object) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from msgspec import Struct
@@ -14,7 +14,7 @@ from j10ce.control.network.levels import COMMON
 from j10ce.control.network.shaping import WAYS, Way
 from j10ce.control.network.traffic import door, doors
 from j10ce.model.knob import Setting, TargetId, link
-from j10ce.model.machine.link import Link
+from j10ce.model.machine.link import OPEN, Link
 from j10ce.model.plan import Refused, ValueChange
 from j10ce.model.resource import spell
 from j10ce.model.snapshot import Snapshot
@@ -22,6 +22,10 @@ from j10ce.policy.effect.support import missing
 from j10ce.policy.equipment import described, listed
 
 RECENT_S: Final = 5.0
+KNOWN_S: Final = 60.0  # how old the last word about connections may be
+# How each is called of a workload, and its series.
+FARES: Final = {"drops": "net.egress.drops", "backlog": "net.egress.backlog"}
+FARES_OF_TCP: Final = {"retransmits": "net.retransmits", "rtt": "net.rtt"}
 NAMED: Final = 5  # how many others a sentence names
 THROUGH: Final = (("sends", "ingress"), ("receives", "egress"))  # what it does, and which way of its door that is
 SENDS: Final = {"egress": "sends", "ingress": "receives"}
@@ -86,12 +90,20 @@ def _number(snap: Snapshot, s: Setting, otherwise: float) -> float:
     return float(value) if isinstance(value, float | int) else otherwise
 
 
+def fares(snap: Snapshot, target: TargetId) -> dict[str, float]:
+    """How its traffic gets on, as far as that is measured: packets and segments a second, bytes, seconds."""
+    recent = {name: snap.readings.window(target, metric, RECENT_S).mean() for name, metric in FARES.items()}
+    known = {name: snap.readings.window(target, metric, KNOWN_S).last() for name, metric in FARES_OF_TCP.items()}
+    return {name: value for name, value in (recent | known).items() if value is not None}
+
+
 def links(report: Report) -> list[dict[str, Any]]:
     """Every link of the machine, as `doctor network` shows it."""
     rates: dict[str, list[str]] = {}
     for one in divided(report):
         if one.rate < math.inf:
-            rates.setdefault(one.link.name, []).append(f"{one.way} at {_bits(one.rate)}")
+            at = "for ceilings alone" if one.rate >= OPEN else f"at {_bits(one.rate)}"
+            rates.setdefault(one.link.name, []).append(f"{one.way} {at}")
     return listed(report.snap.node.links.values(), {name: ", ".join(ways) for name, ways in rates.items()})
 
 
@@ -102,10 +114,12 @@ def explanation(report: Report, target: TargetId) -> dict[str, Any]:
     """`explain NAME network`: each link and direction, what it has there, and between whom it stands."""
     links = divided(report)
     lines = [line for one in links for line in _told_of(one, target)] or _silent(report)
+    lines += _told_of_connections(fares(report.snap, target))
     lines += [*_behind(report.snap, target), *(f"  {why}" for why in _refused(report, target))]
     plain = [_plain(one, target) for one in links]
     text = "\n".join([f"{target}: {_entitled(report, target)}", *lines])
-    return {"target": target, "knob": "network", "links": plain, "text": text}
+    traffic = fares(report.snap, target)
+    return {"target": target, "knob": "network", "links": plain, "traffic": traffic, "text": text}
 
 
 def _behind(snap: Snapshot, target: TargetId) -> Iterator[str]:
@@ -148,18 +162,26 @@ def _told_of(on: DividedLink, target: TargetId) -> Iterator[str]:
     if on.rate == math.inf:
         yield f"{on.link.name} {on.way}: not divided ({described(on.link)}; {used})"
         return
-    yield f"{on.link.name} {on.way}: queued for at {_bits(on.rate)} ({described(on.link)}; {used})"
+    at = "for ceilings alone" if on.rate >= OPEN else f"for at {_bits(on.rate)}"
+    yield f"{on.link.name} {on.way}: queued {at} ({described(on.link)}; {used})"
     mine = next((m for m in on.members if m.target == target), None)
     if mine is None:
         return
     now = f"{SENDS[on.way]} {_bits(mine.measured)} now" if mine.measured is not None else "its traffic is not counted"
     drops = f", {mine.drops:.0f} packets/s dropped" if mine.drops else ""
     yield f"  {_span(mine.floor, mine.ceiling)}, level {mine.level} of 0 to 7; {now}{drops}"
-    yield f"  {_bits(mine.certain)} for certain if everyone {SENDS[on.way]} all it can"
+    if on.rate < OPEN:
+        yield f"  {_bits(mine.certain)} for certain if everyone {SENDS[on.way]} all it can"
     others = [m for m in on.members if m.target != target]
     before, after = ([m for m in others if m.level < mine.level], [m for m in others if m.level > mine.level])
     yield from ([f"  served before it: {_names(before)}"] if before else [])
     yield from ([f"  gives way to it: {_names(after)}"] if after else [])
+
+
+def _told_of_connections(known: Mapping[str, float]) -> Iterator[str]:
+    if "rtt" in known:
+        again = f", {known['retransmits']:.1f} segments/s sent again" if "retransmits" in known else ""
+        yield f"  TCP: {known['rtt'] * 1e3:.2f} ms there and back{again}"
 
 
 def _names(members: list[LinkMember]) -> str:

@@ -113,6 +113,7 @@ def top(report: Report) -> dict[str, Any]:
             "floor": dict(zip(RESOURCES, e.floor if e else NOTHING, strict=True)),
             "effective": _effective(report, w.target),
             "rates": _rates(w.target, report),
+            "traffic": traffic.fares(snap, w.target),
             "pressure": _known(w.target, "cpu.pressure", report),
             "ioPressure": _known(w.target, "io.pressure", report),
             "throttled": _known(w.target, "cpu.throttled", report) or 0.0,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import click
@@ -33,6 +34,12 @@ RATES: Final = {
     "ioPressure": ("IO-WAIT", ""),
 }
 PROMISED: Final = {"network": "network", "floorRead": "diskRead", "floorWrite": "diskWrite"}
+# How traffic gets on: what each is called, and how it is written.
+FARES: Final[Mapping[str, tuple[str, Callable[[float], str]]]] = {
+    "drops": ("DROPS/S", lambda n: f"{n:.0f}"),
+    "retransmits": ("RESENT/S", lambda n: f"{n:.1f}"),
+    "rtt": ("RTT", lambda s: f"{s * 1e3:.1f}ms"),
+}
 HELP: Final = "q quits; sort by " + ", ".join(f"{key} {name}" for key, (name, _) in SORTS.items())
 
 
@@ -48,7 +55,7 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
     effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
     before it is known), CAPPED the share in which its limit kept it from running, IO-WAIT that in which it
     waited for a disk. STATE is there while somebody has to give way: frozen, evicting, leaving. Rates of network and
-    disks are there where somebody has some. Where a workload suffers from another one, a second table says which, over
+    disks are there where somebody has some, packets dropped, segments of TCP sent again and its round trip, too. Where a workload suffers from another one, a second table says which, over
     what, what is done about it, and why it is thought so.
 
     \b
@@ -90,9 +97,9 @@ def listing(usage: dict[str, Any], *, wide: bool, order: str = "c") -> str:
     """The node and a line per workload, as people read them."""
     headings = ["NAME", "PROFILE", "CPU", "FLOOR-CPU", "MEMORY", "FLOOR-MEM", "WAIT", "CAPPED"]
     states = any(w.get("state") for w in usage["workloads"])  # most of the time nobody has to go
-    shown = [name for name in RATES if any(_has_rate(w, name) for w in usage["workloads"])]
+    shown = [name for name in (*RATES, *FARES) if any(_has_rate(w, name) for w in usage["workloads"])]
     rows = [_row(w, wide, states, shown) for w in sorted(usage["workloads"], key=SORTS[order][1])]
-    more = [*(RATES[name][0] for name in shown), *(["STATE"] if states else []), *(["TIER", "CGROUP"] if wide else [])]
+    more = [*(_heading(name) for name in shown), *(["STATE"] if states else []), *(["TIER", "CGROUP"] if wide else [])]
     lines = table([*headings, *more], rows) if rows else "no workloads"
     return "\n\n".join([_node(usage["node"]), lines, *_interference(usage.get("interference", []))])
 
@@ -148,12 +155,21 @@ def _bar(share: float) -> str:
 
 def _has_rate(w: dict[str, Any], name: str) -> bool:
     """Agents of earlier versions know none."""
+    if name in FARES:
+        return bool(w.get("traffic", {}).get(name))
     if name in PROMISED:
         return bool(w["floor"].get(PROMISED[name]))
     return bool(w.get(name) if name == "ioPressure" else w.get("rates", {}).get(name))
 
 
+def _heading(name: str) -> str:
+    return FARES[name][0] if name in FARES else RATES[name][0]
+
+
 def _rate(w: dict[str, Any], name: str) -> str | None:
+    if name in FARES:
+        fares = w.get("traffic", {}).get(name)
+        return None if fares is None else FARES[name][1](fares)
     if name in PROMISED:
         return _floor(PROMISED[name], w)
     if name == "ioPressure":

@@ -1,4 +1,4 @@
-"""The network of this machine, read by rtnetlink.
+"""The network of this machine, read by netlink.
 
 Messages of the kernel come in; links and queues go out.
 
@@ -9,4 +9,5 @@ Messages of the kernel come in; links and queues go out.
     classes  says whose class is which in a tree of ours
     living   says whose cgroup is gone
     bpf      loads programs, and reads and writes their maps
+    connections  says how TCP fares, and whose each connection is
 """

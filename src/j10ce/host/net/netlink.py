@@ -29,6 +29,7 @@ GROUP_ROUTE6: Final = 1 << 10
 GROUP_QUEUES: Final = 1 << 3
 
 _ROUTE: Final = 0  # NETLINK_ROUTE
+SOCK_DIAG: Final = 4
 _SOL_NETLINK: Final = 270
 _CAP_ACK: Final = 10
 _EXT_ACK: Final = 11
@@ -113,9 +114,9 @@ def number(value: bytes) -> int:
 class Netlink:
     """One socket, used from one thread. It stays in the network namespace that it was opened in."""
 
-    def __init__(self, *, strict: bool = False) -> None:
-        """`strict`: what is asked for narrows a dump (Linux 4.20)."""
-        self._socket = _open(0)
+    def __init__(self, of: int = _ROUTE, *, strict: bool = False) -> None:
+        """`of`: whom it speaks with in the kernel; `strict`: what is asked for narrows a dump (Linux 4.20)."""
+        self._socket = _open(0, of)
         if strict:
             with suppress(OSError):
                 self._socket.setsockopt(_SOL_NETLINK, _STRICT, 1)
@@ -200,12 +201,12 @@ class _Buffer:
         return bytes(self._whole[: by.recv_into(self._whole)])
 
 
-def _open(groups: int) -> socket.socket:
+def _open(groups: int, of: int = _ROUTE) -> socket.socket:
     family = getattr(socket, "AF_NETLINK", None)
     if family is None:
         raise Unsupported("rtnetlink", needs="Linux")
     try:
-        opened = socket.socket(family, socket.SOCK_RAW | socket.SOCK_CLOEXEC, _ROUTE)
+        opened = socket.socket(family, socket.SOCK_RAW | socket.SOCK_CLOEXEC, of)
     except OSError as e:
         raise Unsupported("rtnetlink", needs=f"sockets of AF_NETLINK; kernel said {e.strerror}") from e
     opened.settimeout(PATIENCE_S)
