@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Mapping, Sequence
+from functools import cache
 from itertools import product
 from typing import Final
 
@@ -32,6 +33,8 @@ class TrafficClasses:
         self._trees = trees
         self._hierarchies = hierarchies
         self._support = support
+        self._sockets: dict[str, Sockets | None] = {}  # by cgroup, as they were at the trees' moment
+        self._moment = -1
         self._enough: dict[int, int] = {}  # classes of a link at which those of the dead are looked for
 
     def knobs(self) -> Mapping[str, Support]:
@@ -55,7 +58,7 @@ class TrafficClasses:
 
     def read(self, s: Setting, at: Handle, /) -> Value | None:
         every = [tree for way in ways(s.knob) if (tree := self._tree(s, way))]
-        sockets = self._sockets(s.target, at) if every else None
+        sockets = self._sockets_of(s.target, at) if every else None
         if sockets is None:
             return None
         tree = every[0]
@@ -100,7 +103,7 @@ class TrafficClasses:
 
     def _change(self, wanted: Mapping[Setting, Value], way: Way, at: Handle) -> Refused | Gone | None:
         first = next(iter(wanted))
-        tree, sockets = self._tree(first, way), self._sockets(first.target, at)
+        tree, sockets = self._tree(first, way), self._sockets_of(first.target, at)
         if tree is None:
             return Refused(f"nothing is queued on link {first.instance} here; link.{way}.rate comes first")
         if sockets is None:
@@ -168,11 +171,19 @@ class TrafficClasses:
         index = self._trees.index(s.instance)
         return None if index is None else self._trees.of(index, way)
 
-    def _sockets(self, target: TargetId, at: Handle) -> Sockets | None:
+    def _sockets_of(self, target: TargetId, at: Handle) -> Sockets | None:
         """None: the cgroup is gone."""
         if kind_of(target) == "share":
             return Sockets()
+        if self._moment != self._trees.moment:
+            self._moment = self._trees.moment
+            self._sockets.clear()
         path = at.path_of(UNIFIED)
+        if path not in self._sockets:
+            self._sockets[path] = self._found(path)
+        return self._sockets[path]
+
+    def _found(self, path: str) -> Sockets | None:
         try:
             inode = os.stat(self._hierarchies.directory(UNIFIED, path)).st_ino
         except (FileNotFoundError, NotADirectoryError):
@@ -182,10 +193,12 @@ class TrafficClasses:
         return Sockets(inode, above + len(path.split("/")))
 
 
+@cache
 def what(knob: str) -> str:
     return knob.rpartition(".")[2]
 
 
+@cache
 def ways(knob: str) -> tuple[Way, ...]:
     """A share and a door are of both."""
     return WAYS if knob in (SHARE, DOOR) else tuple(way for way in WAYS if knob.startswith(f"net.{way}."))

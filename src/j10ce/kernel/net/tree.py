@@ -216,11 +216,15 @@ class LinkTree:
     def _change(self, known: Branch, sockets: Sockets, wanted: HtbClass, door: int) -> Refused | None:
         if refused := self._ask([self._spelled(known.minor, wanted)]):
             return refused
+        changed = known._replace(sockets=sockets, now=wanted, door=door)
+        if (known.sockets, known.door) == (sockets, door):
+            self.branches[known.target] = changed
+            return None
         if known.sockets.cgroup not in (0, sockets.cgroup):
             self._classes.drop(_ID.pack(known.sockets.cgroup))
         if known.door != door:
             self._close(known)
-        self._name(known._replace(sockets=sockets, now=wanted, door=door))
+        self._name(changed)
         return None
 
     def _name(self, branch: Branch) -> None:

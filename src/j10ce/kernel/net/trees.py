@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from typing import Final, Literal, TypeAlias
@@ -17,6 +18,7 @@ from j10ce.model.machine.link import Link
 from j10ce.model.plan import Refused
 
 FEW: Final = 16  # records, of a tree in which there are no classes
+FRESH_S: Final = 0.001  # how long what was heard counts as all there is to hear: a large change asks 100,000 times
 KINDS: Final = range(queues.NEW_QUEUE, queues.GET_FILTER)  # what is told of queues; chains of filters are not
 
 
@@ -34,6 +36,10 @@ class Trees:
         self._known = False
         self._attached: set[int] = set()  # links whose incoming packets go by a queue of ours
         self._stamped: set[int] = set()  # doors that have our program
+        self._named: Mapping[int, str] = {}
+        self._indices: dict[str, int] = {}  # the same, the other way round
+        self._heard_at = 0.0
+        self.moment = 0  # moves whenever it was asked what has changed
 
     def links(self) -> Mapping[str, Link]:
         """Those that are up."""
@@ -41,14 +47,28 @@ class Trees:
 
     def names(self) -> Mapping[int, str]:
         """By index, of those that are down as well."""
-        self._table.now()
+        self._hear()
         return self._table.names
 
     def index(self, name: str) -> int | None:
-        return next((i for i, n in self.names().items() if n == name), None)
+        names = self.names()
+        if names is not self._named:
+            self._named, self._indices = names, {n: i for i, n in names.items()}
+        return self._indices.get(name)
 
     def every(self) -> Mapping[int, LinkTree]:
         """By link."""
+        self._hear()
+        return self._trees
+
+    def _hear(self) -> None:
+        """Once for all that is asked within a moment."""
+        now = time.monotonic()
+        if now - self._heard_at < FRESH_S:
+            return
+        self._heard_at = now
+        self.moment += 1
+        self._table.now()
         try:
             heard = (m.body for port, m in self._watch.heard() if port != self.netlink.port and m.kind in KINDS)
             others = {queues.queue(body).link for body in heard}
@@ -67,9 +87,8 @@ class Trees:
             self._read(index)
         if doors:
             self._look_at_doors(doors)
-        for index in self._attached - self.names().keys():
+        for index in self._attached - self._table.names.keys():
             self._unmake(index)
-        return self._trees
 
     def of(self, index: int, way: Way = "egress") -> LinkTree | None:
         every = self.every()
@@ -143,7 +162,9 @@ class Trees:
         if why := ingress.others(self.netlink, index):
             return Refused(f"{why} of somebody else decides about what comes in by {self.names()[index]}")
         had_hook = ingress.hooked(self.netlink, index)
-        if refused := ingress.make(self.netlink, index):
+        refused = ingress.make(self.netlink, index)
+        self._table.now()
+        if refused:
             return refused
         queue = self._queue(index)
         refused = (
@@ -177,6 +198,7 @@ class Trees:
         queue = self._queue(index)
         if queue is not None:
             ingress.unmake(self.netlink, queue)
+            self._table.now()
             self._trees.pop(queue, None)
         self._attached.discard(index)
 
