@@ -31,6 +31,7 @@ ETH0 = link("eth0")
 RATE = Setting(ETH0, "link.egress.rate")
 API, SYNC = workload("default", "api"), workload("default", "sync")
 MBIT = 1e6
+NO_PROGRAM = bytes.fromhex("9500000000000000")  # it ends without an answer
 SEND = """
 import socket, sys
 s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -100,7 +101,7 @@ class Shaped:
         estates = LinkEstate(self.trees), ShareEstate(self.trees)
         journal = Journal.open(self._file, "boot")
         self.kernel = Kernel(self.work.tree, (*backends, self.work.backend), journal, guard=Guard(), estates=estates)
-        self._track()
+        self.track()
 
     def admit(self, name: str) -> TargetId:
         """One more workload."""
@@ -109,10 +110,10 @@ class Shaped:
     def admitted(self, names: Iterable[str]) -> list[TargetId]:
         who = [workload("default", name) for name in names]
         self.places |= {target: self.work.make(target.rpartition("/")[2]) for target in who}
-        self._track()
+        self.track()
         return who
 
-    def _track(self) -> None:
+    def track(self) -> None:
         self.kernel.track([Workload(*t.split("/")[1:], handle=at) for t, at in self.places.items()])
 
     def apply(self, *changes: Change) -> Outcome:

@@ -11,7 +11,7 @@ import pytest
 
 from j10ce.kernel.net import htb, ingress, probation
 from j10ce.model.knob import Setting
-from tests.enforce.net.shaping import API, ETH0, MBIT, SYNC, Shaped, rate, value
+from tests.enforce.net.shaping import API, ETH0, MBIT, NO_PROGRAM, SYNC, Shaped, rate, value
 
 RATE = Setting(ETH0, "link.ingress.rate")
 PACKET = 1042
@@ -130,3 +130,11 @@ def test_what_is_sent_to_many_reaches_each_of_them(inward: Shaped) -> None:
         assert [h.stdout.readline() for h in hearing if h.stdout] == ["ready\n"] * 2
         inward.netns.run(sys.executable, "-c", CALL, at=inward.netns.peer)
         assert [h.communicate()[0] for h in hearing] == ["heard\n"] * 2
+
+
+def test_where_no_program_can_be_loaded_nothing_of_ours_stays(inward: Shaped, monkeypatch: pytest.MonkeyPatch) -> None:
+    before = everything(inward)
+    monkeypatch.setattr(ingress, "director", lambda *_: NO_PROGRAM)
+    ((_, refused),) = inward.apply(rate(1000 * MBIT, "ingress")).refused()
+    assert "the verifier says" in refused.reason
+    assert everything(inward) == before

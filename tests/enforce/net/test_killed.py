@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 from collections.abc import Callable
 from itertools import count
@@ -98,5 +99,28 @@ def test_whoever_starts_again_ends_with_the_doors_that_the_killed_one_was_at(bot
         assert shaped.counted(API).packets == passed + 10
         assert not shaped.kernel.revert().refused()
         assert both_ways.picture() == before
+        if not killed:
+            return
+
+
+def everything(shaped: Shaped) -> str:
+    hook = shaped.netns.run("tc", "filter", "show", "dev", "eth0", "ingress")
+    return shaped.picture() + hook + re.sub(r"<\S*>|state \S+", "", shaped.netns.run("ip", "-o", "link", "show"))
+
+
+def test_whoever_was_killed_over_what_comes_in_leaves_nothing_that_stays(shaped: Shaped) -> None:
+    if needs := shaped.support["ingress"].needs:
+        pytest.skip(f"Unsupported: what comes in needs {needs}")
+    before = everything(shaped)
+    changes = (rate(1000 * MBIT, "ingress"), value(API, "floor", 100 * MBIT, "ingress"))
+    for after in count():
+        killed = ends(after, shaped, changes)
+        shaped.receive(shaped.places[API], count=3)  # what comes in arrives, whatever stands there
+        shaped.start()
+        shaped.done(*changes)
+        shaped.receive(shaped.places[API], count=5)
+        assert shaped.counted(API, "ingress").packets >= 5
+        assert not shaped.kernel.revert().refused()
+        assert everything(shaped) == before
         if not killed:
             return

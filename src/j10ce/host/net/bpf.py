@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
 import platform
 import resource
@@ -95,6 +96,11 @@ class Map:
     def __del__(self) -> None:
         with suppress(OSError):
             os.close(self.fd)
+
+
+def told(e: OSError) -> str:
+    """In words, of an error that came from here or from netlink."""
+    return "a table of the kernel's program is full" if e.errno == errno.E2BIG else e.strerror or str(e)
 
 
 def load(name: str, code: bytes) -> int:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Final, Protocol, TypeAlias
 
-from j10ce.host.net import classes
+from j10ce.host.net import bpf, classes
 from j10ce.host.net.queues import LinkQueue
 from j10ce.kernel.net import foreign, htb, probation
 from j10ce.kernel.net.tree import LinkTree
@@ -85,7 +85,10 @@ class LinkRates:
             return Applied(float(bool(v)))
         way = WAYS[s.knob]
         self._look_after((index, way), self._trees.of(index, way))
-        refused = self._fell(index, way) if v == math.inf else self._carry((index, way), htb.bytes_of(v))
+        try:
+            refused = self._fell(index, way) if v == math.inf else self._carry((index, way), htb.bytes_of(v))
+        except OSError as e:
+            return Refused(f"no queueing on {s.target}: {bpf.told(e)}")
         held = self.read(s, at) if refused is None else None
         return refused or (Gone() if held is None else Applied(held))
 

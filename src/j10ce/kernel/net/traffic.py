@@ -10,7 +10,7 @@ from itertools import product
 from typing import Final
 
 from j10ce.host.mounts import UNIFIED, Hierarchies
-from j10ce.host.net import living
+from j10ce.host.net import bpf, living
 from j10ce.host.net.queues import HtbClass
 from j10ce.kernel.net import htb
 from j10ce.kernel.net.program import MOST_LEVEL
@@ -82,7 +82,7 @@ class TrafficClasses:
             here = self._tree(next(iter(wanted)), way) if wanted else None
             if not wanted or (here is None and all(s.knob in (SHARE, DOOR) for s in wanted)):
                 continue  # these are of whichever way is queued for
-            if problem := self._change(wanted, way, at):
+            if problem := self._tried(wanted, way, at):
                 answers |= dict.fromkeys(wanted, problem)
         return [answers.get(s) or self._applied(s, at) for s, _ in values]
 
@@ -100,6 +100,12 @@ class TrafficClasses:
     def _applied(self, s: Setting, at: Handle) -> Applied | Gone:
         held = self.read(s, at)
         return Gone() if held is None else Applied(held)
+
+    def _tried(self, wanted: Mapping[Setting, Value], way: Way, at: Handle) -> Refused | Gone | None:
+        try:
+            return self._change(wanted, way, at)
+        except OSError as e:
+            return Refused(f"link {next(iter(wanted)).instance}: {bpf.told(e)}")
 
     def _change(self, wanted: Mapping[Setting, Value], way: Way, at: Handle) -> Refused | Gone | None:
         first = next(iter(wanted))

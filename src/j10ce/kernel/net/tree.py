@@ -167,7 +167,10 @@ class LinkTree:
     # ------------------------------------------------------------------ one class
 
     def put(self, target: TargetId, sockets: Sockets, wanted: HtbClass, door: int = 0) -> Refused | None:
-        """A class like that for those sockets, whatever the target had before; the packets of others do not notice."""
+        """A class like that for those sockets, whatever the target had before; the packets of others do not notice.
+
+        OSError where no name or no program can be had: then it has what it had.
+        """
         known = self.branches.get(target)
         if known and known.now.parent == wanted.parent:
             return self._change(known, sockets, wanted, door)
@@ -176,8 +179,13 @@ class LinkTree:
             return Refused(f"link {self.link} has {len(self.branches)} classes already; {MOST_CLASSES} fit")
         if refused := self._ask([self._spelled(minor, wanted)]):
             return refused
+        made = Branch(minor, target, sockets, wanted, door)
+        try:
+            self._name(made)
+        except OSError:
+            self._end(made)
+            raise
         self._free = minor + 1
-        self._name(Branch(minor, target, sockets, wanted, door))
         if known:
             self._end(known)
         return None

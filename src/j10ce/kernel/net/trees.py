@@ -166,21 +166,27 @@ class Trees:
         self._table.now()
         if refused:
             return refused
-        queue = self._queue(index)
-        refused = (
-            Refused("our link for what comes in is gone")
-            if queue is None
-            else self.plant(queue, rate, divided=not self.leads_in(index))
-        )
-        if queue is not None and refused is None:
-            if not had_hook:
-                self._trees[queue].mark(HOOK_IS_OURS)
-            refused = self._direct(index, queue, self._trees.get(index))
+        try:
+            refused = self._receive(index, rate, hook_is_ours=not had_hook)
+        except OSError:
+            self._unmake(index)
+            raise
         if refused:
             self._unmake(index)
             return refused
         self._attached.add(index)
         return None
+
+    def _receive(self, index: int, rate: int, *, hook_is_ours: bool) -> Refused | None:
+        """A tree on our link, then the program that sends packets there."""
+        queue = self._queue(index)
+        if queue is None:
+            return Refused("our link for what comes in is gone")
+        if refused := self.plant(queue, rate, divided=not self.leads_in(index)):
+            return refused
+        if hook_is_ours:
+            self._trees[queue].mark(HOOK_IS_OURS)
+        return self._direct(index, queue, self._trees.get(index))
 
     def fell_ingress(self, index: int) -> None:
         if tree := self.of(index, "ingress"):
