@@ -24,7 +24,7 @@ def test_a_program_that_the_verifier_refuses_is_no_program_and_the_link_is_as_it
     shaped: Shaped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     before = shaped.picture()
-    monkeypatch.setattr(tree, "classifier", lambda *_: NO_PROGRAM)
+    monkeypatch.setattr(tree, "classifier", lambda *_, **__: NO_PROGRAM)
     (why,) = reasons(shaped, rate(1000 * MBIT))
     assert "the verifier says" in why
     assert shaped.picture() == before
@@ -37,7 +37,7 @@ def test_a_workload_for_which_no_program_can_be_loaded_is_refused_and_others_kee
     deeper = workload("default", "deeper")
     shaped.places[deeper] = shaped.work.make("api", "inner")
     shaped.track()
-    monkeypatch.setattr(tree, "classifier", lambda *_: NO_PROGRAM)
+    monkeypatch.setattr(tree, "classifier", lambda *_, **__: NO_PROGRAM)
     (why,) = reasons(shaped, value(deeper, "ceil", 50 * MBIT))
     assert "the verifier says" in why
     shaped.send(shaped.places[SYNC], count=10)

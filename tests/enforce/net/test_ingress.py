@@ -134,7 +134,7 @@ def test_what_is_sent_to_many_reaches_each_of_them(inward: Shaped) -> None:
 
 def test_where_no_program_can_be_loaded_nothing_of_ours_stays(inward: Shaped, monkeypatch: pytest.MonkeyPatch) -> None:
     before = everything(inward)
-    monkeypatch.setattr(ingress, "director", lambda *_: NO_PROGRAM)
+    monkeypatch.setattr(ingress, "director", lambda *_, **__: NO_PROGRAM)
     ((_, refused),) = inward.apply(rate(1000 * MBIT, "ingress")).refused()
     assert "the verifier says" in refused.reason
     assert everything(inward) == before
