@@ -134,8 +134,8 @@ class Shaped:
             (*inside, self._enter(at) + code), stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
         )
 
-    def counted(self, target: TargetId | int, way: Way = "egress") -> Counted:
-        index = self.trees.index("eth0")
+    def counted(self, target: TargetId | int, way: Way = "egress", *, on: str = "eth0") -> Counted:
+        index = self.trees.index(on)
         assert index is not None
         tree = self.trees.of(index, way)
         assert tree is not None

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 
 import pytest
 
 from j10ce.kernel.net import tree
-from j10ce.model.knob import Setting, workload
-from j10ce.model.plan import Gone, Refused
+from j10ce.model.knob import Setting, link, workload
+from j10ce.model.plan import Gone, Refused, ValueChange
 from tests.enforce.net.shaping import API, ETH0, MBIT, NO_PROGRAM, RATE, SYNC, Shaped, rate, value
 
 PACKET = 1042
 FLAPS = 20
+SEND6 = """
+import socket
+s = socket.socket(socket.AF_INET6, socket.SOCK_DGRAM)
+for _ in range(10):
+    s.sendto(bytes(1000), ("fd00:c0de::2", 9))
+"""
 
 
 def reasons(shaped: Shaped, *changes: object) -> list[str]:
@@ -96,3 +103,38 @@ def test_a_filter_that_somebody_takes_away_is_noticed_and_put_there_again(shaped
     shaped.done(rate(1000 * MBIT), value(API, "floor", 100 * MBIT))
     shaped.send(shaped.places[API], count=10)
     assert shaped.counted(API).sent // PACKET == 10
+
+
+def test_a_bridge_is_divided_as_any_link_is_and_its_ports_are_left_alone(shaped: Shaped) -> None:
+    net = shaped.netns
+    net.ip("link", "add", "br0", "type", "bridge")
+    net.ip("addr", "flush", "dev", "eth0")
+    net.ip("link", "set", "eth0", "master", "br0")
+    net.ip("addr", "add", "192.0.2.1/24", "dev", "br0")
+    net.ip("link", "set", "br0", "up")
+    bridge, ceiling = Setting(link("br0"), "link.egress.rate"), Setting(API, "net.egress.ceil", "br0")
+    before = net.run("tc", "qdisc", "show")
+    shaped.done(*(ValueChange(s, None, v, "test", "") for s, v in ((bridge, 1000 * MBIT), (ceiling, 500 * MBIT))))
+    assert "dev eth0 root" not in net.run("tc", "qdisc", "show").replace("qdisc noqueue 0: dev eth0 root", "")
+    shaped.send(shaped.places[API], count=10)
+    assert shaped.counted(API, on="br0").sent // PACKET == 10
+    assert not shaped.kernel.revert().refused()
+    assert net.run("tc", "qdisc", "show") == before
+
+
+def test_what_leaves_by_ipv6_is_in_the_class_of_who_sent_it(shaped: Shaped) -> None:
+    for address, at in (("fd00:c0de::1/64", shaped.netns.name), ("fd00:c0de::2/64", shaped.netns.peer)):
+        shaped.netns.ip("addr", "add", address, "dev", "eth0", "nodad", at=at)
+    shaped.done(rate(1000 * MBIT), value(API, "floor", 100 * MBIT))
+    with shaped.started(shaped.places[API], SEND6) as sender:
+        sender.communicate()
+    assert shaped.counted(API).packets == 10
+
+
+@pytest.mark.parametrize("right", ["net_admin", "sys_admin"])
+def test_a_right_that_is_missing_is_named(shaped: Shaped, right: str) -> None:
+    asked = "from j10ce.host.mounts import Hierarchies; from j10ce.kernel.net import probe;"
+    asked += "print(probe.support(Hierarchies.discover())['egress'].needs)"
+    without = ("setpriv", f"--bounding-set=-{right}", f"--inh-caps=-{right}", sys.executable, "-c", asked)
+    told = shaped.netns.run(*without)
+    assert told == f"the capabilities {right.upper()}\n"
