@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import subprocess
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from itertools import count
 
 import pytest
@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from j10ce.host.net import connections
 from j10ce.model.knob import TargetId
-from j10ce.model.workload import Workload
+from j10ce.model.workload import Handle, Workload
 from j10ce.observe.sensors.connections import ConnectionSensor
 from tests.enforce.net.shaping import API, SYNC, Shaped
 from tests.enforce.workbench import until
@@ -50,21 +50,18 @@ def looked(
 
 
 @contextmanager
-def sending(shaped: Shaped, size: int) -> Iterator[subprocess.Popen[str]]:
+def sending(shaped: Shaped, size: int, at: Handle | None = None) -> Iterator[subprocess.Popen[str]]:
     """All of it has been taken by TCP, and the connection stays."""
-    with (
-        shaped.started(shaped.places[SYNC], SERVE, where=shaped.netns.peer) as server,
-        shaped.started(shaped.places[API], SEND.format(size=size)) as sender,
-    ):
+    with ExitStack() as both:
+        server = both.enter_context(shaped.started(shaped.places[SYNC], SERVE, where=shaped.netns.peer))
+        both.callback(server.kill)
         assert server.stdout is not None
+        assert server.stdout.readline() == "ready\n"
+        sender = both.enter_context(shaped.started(at or shaped.places[API], SEND.format(size=size)))
+        both.callback(sender.kill)
         assert sender.stdout is not None
-        try:
-            assert server.stdout.readline() == "ready\n"
-            assert sender.stdout.readline() == "sent\n"
-            yield sender
-        finally:
-            sender.kill()
-            server.kill()
+        assert sender.stdout.readline() == "sent\n"
+        yield sender
 
 
 @pytest.mark.parametrize("own_network", [False, True], ids=["the machine's network", "a network of its own"])
@@ -92,3 +89,13 @@ def test_what_was_sent_again_is_counted(shaped: Shaped) -> None:
         sender.stdin.write("more\n")
         sender.stdin.flush()
         until(lambda: sent_again() > 0)
+
+
+def test_a_cgroup_that_is_made_later_below_a_workload_is_the_workloads(shaped: Shaped) -> None:
+    with shaped.netns.inside():
+        sensor = ConnectionSensor(shaped.work.hierarchies, connections.here())
+    api = Workload("default", "api", handle=shaped.places[API])
+    with sending(shaped, 1000, shaped.places[SYNC]):
+        assert list(sensor.sample(100.0, [api])) == []
+    with sending(shaped, 1000, shaped.work.make("api", "later")):
+        assert [s.target for s in sensor.sample(200.0, [api]) if s.metric == "net.rtt"] == [API]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import time
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -41,6 +41,10 @@ class ConnectionSensor:
         self._next, self._at = 0.0, 0.0
         self._again: dict[bytes, int] = {}  # by cookie: segments sent again, ever
         self._elsewhere: dict[int, Netlink] = {}  # by namespace; whoever holds one keeps it, so none is held for long
+        self._entered: dict[TargetId, tuple[str, int]] = {}  # of a pod: a process of it, and its namespace
+        self._owners: dict[int, TargetId] = {}  # by the id of a cgroup: a workload's own, and all below
+        self._strangers: set[int] = set()  # other cgroups
+        self._places: frozenset[tuple[TargetId, str]] = frozenset()  # of whom both are
 
     def sample(self, now: float, workloads: Collection[Workload], /) -> Iterator[Sample]:
         if now < self._next or not workloads:
@@ -51,12 +55,13 @@ class ConnectionSensor:
         yield from samples
 
     def _look(self, now: float, workloads: Collection[Workload]) -> Iterator[Sample]:
-        owners = self._owners(workloads)
+        present = list(self._connections(workloads))
+        self._know(workloads, {one.cgroup for one in present})
         trips: defaultdict[TargetId, list[int]] = defaultdict(list)
         again: defaultdict[TargetId, int] = defaultdict(int)
         before, self._again = self._again, {}
-        for one in self._connections(workloads):
-            if (owner := owners.get(one.cgroup)) is not None:
+        for one in present:
+            if (owner := self._owners.get(one.cgroup)) is not None:
                 trips[owner].append(one.rtt_us)
                 again[owner] += max(0, one.retransmits - before.get(one.cookie, 0))
                 self._again[one.cookie] = one.retransmits
@@ -66,15 +71,17 @@ class ConnectionSensor:
             if passed < now:  # not the first look
                 yield Sample(owner, "net.retransmits", again[owner] / passed)
 
-    def _owners(self, workloads: Collection[Workload]) -> Mapping[int, TargetId]:
-        """By the id of a cgroup: a workload's own, and all below."""
-        out: dict[int, TargetId] = {}
-        for w in workloads:
-            top = self._hierarchies.directory(UNIFIED, w.handle.path_of(UNIFIED))
-            for folder, _, _ in os.walk(top):
+    def _know(self, workloads: Collection[Workload], cgroups: set[int]) -> None:
+        """Looked for again only where somebody is new."""
+        places = frozenset((w.target, w.handle.path_of(UNIFIED)) for w in workloads)
+        if places == self._places and self._owners.keys() | self._strangers >= cgroups:
+            return
+        self._places, self._owners = places, {}
+        for target, path in places:
+            for folder, _, _ in os.walk(self._hierarchies.directory(UNIFIED, path)):
                 with suppress(OSError):
-                    out[os.stat(folder).st_ino] = w.target
-        return out
+                    self._owners[os.stat(folder).st_ino] = target
+        self._strangers = cgroups - self._owners.keys()
 
     def _connections(self, workloads: Collection[Workload]) -> Iterator[Connection]:
         asked = [self._netlink, *self._of_pods(workloads)]
@@ -84,16 +91,25 @@ class ConnectionSensor:
 
     def _of_pods(self, workloads: Collection[Workload]) -> list[Netlink]:
         kept: dict[int, Netlink] = {}
+        entered: dict[TargetId, tuple[str, int]] = {}
         for w in workloads:
-            if w.own_network and (pid := self._process(w)):
-                with suppress(OSError, Unsupported):  # ended meanwhile, or nothing that we may enter
-                    file = f"{self._proc}/{pid}/ns/net"
-                    inode = os.stat(file).st_ino
-                    kept[inode] = self._elsewhere.get(inode) or connections.inside(file)
+            with suppress(OSError, Unsupported):  # ended meanwhile, or nothing that we may enter
+                if w.own_network and (door := self._door(w)):
+                    file, inode = entered[w.target] = door
+                    kept[inode] = kept.get(inode) or self._elsewhere.get(inode) or connections.inside(file)
         for inode in self._elsewhere.keys() - kept.keys():
             self._elsewhere[inode].close()
-        self._elsewhere = kept
+        self._elsewhere, self._entered = kept, entered
         return list(kept.values())
+
+    def _door(self, w: Workload) -> tuple[str, int] | None:
+        """The file of its namespace, by the process that it was known by the last time, or by any of it."""
+        known = self._entered.get(w.target)
+        with suppress(OSError):
+            if known and os.stat(known[0]).st_ino == known[1]:
+                return known
+        file = f"{self._proc}/{pid}/ns/net" if (pid := self._process(w)) else ""
+        return (file, os.stat(file).st_ino) if file else None
 
     def _process(self, w: Workload) -> str:
         """Any of it."""
