@@ -78,11 +78,11 @@ def path(shaped: Shaped) -> bool:
             packets.setdefault(arm, []).append(_cost(shaped, SEND_PACKETS, KEEP_PACKETS))
             sent.setdefault(arm, []).append(_cost(shaped, SEND_BYTES, KEEP_BYTES))
             shaped.kernel.revert()
-    return all([_told("a workload in a class", "a class", packets, sent),
-                _told("who has no ceiling, on a link of unknown speed", "passing by", packets, sent)])  # fmt: skip
+    return all([_said("a workload in a class", "a class", packets, sent),
+                _said("who has no ceiling, on a link of unknown speed", "passing by", packets, sent)])  # fmt: skip
 
 
-def _told(who: str, arm: str, packets: dict[str, list[Cost]], sent: dict[str, list[Cost]]) -> bool:
+def _said(who: str, arm: str, packets: dict[str, list[Cost]], sent: dict[str, list[Cost]]) -> bool:
     by_packet, by_byte = (_least(d["bare"]) / _least(d[arm]) for d in (packets, sent))
     many, much = (max(c.a_second for c in d[arm]) / max(c.a_second for c in d["bare"]) for d in (packets, sent))
     bare = _least(packets["bare"]) * 1e9, 8e-9 * max(c.a_second for c in sent["bare"])

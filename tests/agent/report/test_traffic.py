@@ -136,9 +136,9 @@ def test_top_has_rates_of_workloads_and_links() -> None:
 def test_how_traffic_gets_on_is_in_top_in_explain_and_by_tier_in_metrics() -> None:
     shown = {w["name"]: w["traffic"] for w in top(report())["workloads"]}
     assert shown == {"api": {"drops": 12.0, "retransmits": 2.5, "rtt": 0.0035}, "sync": {}, "web": {}}
-    told = explanation(report(), API.target)
-    assert "  TCP: 3.50 ms there and back, 2.5 segments/s sent again" in told["text"].splitlines()
-    assert told["traffic"] == shown["api"]
+    answer = explanation(report(), API.target)
+    assert "  TCP: 3.50 ms there and back, 2.5 segments/s sent again" in answer["text"].splitlines()
+    assert answer["traffic"] == shown["api"]
     text = Metrics().render(report()).decode()
     assert 'j10ce_tcp_rtt_seconds{tier="sensitive"} 0.0035' in text
     assert 'j10ce_tcp_retransmits_per_second{tier="sensitive"} 2.5' in text

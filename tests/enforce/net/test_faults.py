@@ -136,5 +136,5 @@ def test_a_right_that_is_missing_is_named(shaped: Shaped, right: str) -> None:
     asked = "from j10ce.host.mounts import Hierarchies; from j10ce.kernel.net import probe;"
     asked += "print(probe.support(Hierarchies.discover())['egress'].needs)"
     without = ("setpriv", f"--bounding-set=-{right}", f"--inh-caps=-{right}", sys.executable, "-c", asked)
-    told = shaped.netns.run(*without)
-    assert told == f"the capabilities {right.upper()}\n"
+    named = shaped.netns.run(*without)
+    assert named == f"the capabilities {right.upper()}\n"

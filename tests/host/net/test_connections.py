@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from j10ce.errors import Corrupt
-from j10ce.host.net.connections import Connection, connection
+from j10ce.host.net.connections import TcpConnection, connection
 from j10ce.host.net.netlink import attribute
 
 COOKIE = b"12345678"
@@ -22,16 +22,16 @@ def spelled(here: str, there: str, *, cgroup: int | None = 77, info: int = 200) 
     family = socket.AF_INET6 if ":" in here else socket.AF_INET
     ends = b"".join(socket.inet_pton(family, end).ljust(16, b"\0") for end in (here, there))
     head = struct.pack("=BBBB", family, 1, 0, 0) + struct.pack("!HH", 4000, 80) + ends + bytes(4) + COOKIE + bytes(20)
-    told = bytearray(200)
-    struct.pack_into("=I", told, 68, 3500)
-    struct.pack_into("=I", told, 100, 12)
+    known = bytearray(200)
+    struct.pack_into("=I", known, 68, 3500)
+    struct.pack_into("=I", known, 100, 12)
     owner = b"" if cgroup is None else attribute(21, struct.pack("=Q", cgroup))
-    return head + attribute(2, bytes(told[:info])) + owner
+    return head + attribute(2, bytes(known[:info])) + owner
 
 
 @pytest.mark.parametrize(("here", "there"), [("192.0.2.1", "192.0.2.2"), ("fd00::1", "fd00::2")], ids=["IPv4", "IPv6"])
 def test_a_connection_says_whose_it_is_and_how_it_fares(here: str, there: str) -> None:
-    assert connection(spelled(here, there)) == Connection(COOKIE, 77, 3500, 12)
+    assert connection(spelled(here, there)) == TcpConnection(COOKIE, 77, 3500, 12)
 
 
 @pytest.mark.parametrize(("here", "there"), [("127.0.0.1", "127.0.0.9"), ("::1", "::1"), ("192.0.2.1", "192.0.2.1")])

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter as Count
+from collections.abc import Callable
 from typing import Final
 
 from j10ce.agent.report import traffic
@@ -57,6 +58,11 @@ class Metrics:
         self.bandwidth = gauge(
             "memory_bandwidth_bytes_per_second", "What a group of resctrl moves to and from memory", "group"
         )
+        self._beside_cgroups(gauge)
+        self.holds = gauge("held_settings", "Settings under an operator's hold")
+
+    def _beside_cgroups(self, gauge: Callable[..., MetricFamily]) -> None:
+        """Of links, disks and traffic."""
         self.link_rate = gauge("link_bits_per_second", "What passes a managed link", "link", "direction")
         self.link_capacity = gauge("link_capacity_bits_per_second", "What it carries, where that is known", "link")
         self.disk_rate = gauge("disk_bytes_per_second", "What a managed disk reads and writes", "disk", "direction")
@@ -70,7 +76,6 @@ class Metrics:
             "retransmits": gauge("tcp_retransmits_per_second", "Segments that were sent again", "tier"),
         }
         self.rtt = gauge("tcp_rtt_seconds", "The longest round trip of a workload, mean over its connections", "tier")
-        self.holds = gauge("held_settings", "Settings under an operator's hold")
 
     def observe(self, report: Report) -> None:
         """Called once per run of the ring."""

@@ -55,8 +55,9 @@ def top_command(peers: Peers, watch: bool, once: bool, output: str) -> None:
     effective is shown with what is kept of it: 0/256Mi. WAIT is the share of time in which a task waited for a CPU (-
     before it is known), CAPPED the share in which its limit kept it from running, IO-WAIT that in which it
     waited for a disk. STATE is there while somebody has to give way: frozen, evicting, leaving. Rates of network and
-    disks are there where somebody has some, packets dropped, segments of TCP sent again and its round trip, too. Where a workload suffers from another one, a second table says which, over
-    what, what is done about it, and why it is thought so.
+    disks are there where somebody has some, packets dropped, segments of TCP sent again and its round trip, too.
+    Where a workload suffers from another one, a second table says which, over what, what is done about it, and why it
+    is thought so.
 
     \b
     Example:

@@ -98,7 +98,7 @@ class Map:
             os.close(self.fd)
 
 
-def told(e: OSError) -> str:
+def complaint(e: OSError) -> str:
     """In words, of an error that came from here or from netlink."""
     return "a table of the kernel's program is full" if e.errno == errno.E2BIG else e.strerror or str(e)
 

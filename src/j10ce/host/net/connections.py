@@ -14,13 +14,13 @@ from j10ce.errors import Corrupt, Unsupported
 from j10ce.host.net.netlink import SOCK_DIAG, Netlink, attributes, number
 
 _BY_FAMILY: Final = 20
-_REQUEST: Final = struct.Struct("=BBBxI48x")  # family, protocol, what more is told, states; then which socket: any
+_REQUEST: Final = struct.Struct("=BBBxI48x")  # family, protocol, what more is said, states; then which socket: any
 _HEAD: Final = struct.Struct("=BBBB")  # family, state, timer, retransmits
 _ADDRESSES: Final = slice(8, 40)  # of both ends, after the ports
 _COOKIE: Final = slice(44, 52)
 _SIZE: Final = 72
 _INFO, _CGROUP = 2, 21
-_TOLD: Final = 1 << (_INFO - 1)
+_MORE: Final = 1 << (_INFO - 1)
 _ESTABLISHED: Final = 1 << 1
 _RTT, _RETRANSMITS = 68, 100  # in tcp_info
 _LOOPBACK4: Final = 127
@@ -28,26 +28,26 @@ _LOOPBACK6: Final = bytes(15) + b"\1"
 _NEWNET: Final = 0x4000_0000
 
 
-class Connection(NamedTuple):
+class TcpConnection(NamedTuple):
     cookie: bytes  # no other socket has it while this machine runs
     cgroup: int
     rtt_us: int  # smoothed
     retransmits: int  # segments that were sent again, ever
 
 
-def connections(netlink: Netlink) -> Iterator[Connection]:
+def connections(netlink: Netlink) -> Iterator[TcpConnection]:
     """Those of the network namespace that `netlink` was opened in, without those of the machine with itself.
 
     Linux 5.8 says the cgroup; OSError as the kernel says, Corrupt for what none sends.
     """
     for family in (socket.AF_INET, socket.AF_INET6):
-        request = _REQUEST.pack(family, socket.IPPROTO_TCP, _TOLD, _ESTABLISHED)
+        request = _REQUEST.pack(family, socket.IPPROTO_TCP, _MORE, _ESTABLISHED)
         for m in netlink.dump(_BY_FAMILY, request):
             if (read := connection(m.body)) is not None:
                 yield read
 
 
-def connection(body: bytes) -> Connection | None:
+def connection(body: bytes) -> TcpConnection | None:
     """None for one of the machine with itself, and where the kernel does not tell whose it is."""
     if len(body) < _SIZE:
         raise Corrupt(f"netlink: a connection of {len(body)} bytes")
@@ -60,7 +60,7 @@ def connection(body: bytes) -> Connection | None:
     if len(info) < _RETRANSMITS + 4 or not cgroup:
         return None
     rtt, again = number(info[_RTT : _RTT + 4]), number(info[_RETRANSMITS : _RETRANSMITS + 4])
-    return Connection(body[_COOKIE], number(cgroup), rtt, again)
+    return TcpConnection(body[_COOKIE], number(cgroup), rtt, again)
 
 
 def here() -> Netlink:

@@ -88,7 +88,7 @@ class LinkRates:
         try:
             refused = self._fell(index, way) if v == math.inf else self._carry((index, way), htb.bytes_of(v))
         except OSError as e:
-            return Refused(f"no queueing on {s.target}: {bpf.told(e)}")
+            return Refused(f"no queueing on {s.target}: {bpf.complaint(e)}")
         held = self.read(s, at) if refused is None else None
         return refused or (Gone() if held is None else Applied(held))
 

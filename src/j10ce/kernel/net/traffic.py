@@ -105,7 +105,7 @@ class TrafficClasses:
         try:
             return self._change(wanted, way, at)
         except OSError as e:
-            return Refused(f"link {next(iter(wanted)).instance}: {bpf.told(e)}")
+            return Refused(f"link {next(iter(wanted)).instance}: {bpf.complaint(e)}")
 
     def _change(self, wanted: Mapping[Setting, Value], way: Way, at: Handle) -> Refused | Gone | None:
         first = next(iter(wanted))
@@ -186,10 +186,10 @@ class TrafficClasses:
             self._sockets.clear()
         path = at.path_of(UNIFIED)
         if path not in self._sockets:
-            self._sockets[path] = self._found(path)
+            self._sockets[path] = self._of_cgroup(path)
         return self._sockets[path]
 
-    def _found(self, path: str) -> Sockets | None:
+    def _of_cgroup(self, path: str) -> Sockets | None:
         try:
             inode = os.stat(self._hierarchies.directory(UNIFIED, path)).st_ino
         except (FileNotFoundError, NotADirectoryError):

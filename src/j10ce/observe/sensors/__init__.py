@@ -6,6 +6,7 @@ Files of the kernel come in; samples go out, one per series that has something t
     node       samples the machine, and says what it is
     caches     samples groups of resctrl
     traffic    samples links, and the classes of workloads on them
+    connections  samples how TCP fares
     psi        is pressure, and triggers for its spikes
     run_queue  is how long threads wait for a CPU, where cgroups have no pressure
     reclaim    says whether the machine runs short of memory

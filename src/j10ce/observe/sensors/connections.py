@@ -16,7 +16,7 @@ from typing import Final
 from j10ce.errors import QosError, Unsupported
 from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.host.net import connections
-from j10ce.host.net.connections import Connection
+from j10ce.host.net.connections import TcpConnection
 from j10ce.host.net.netlink import Netlink
 from j10ce.model.knob import TargetId
 from j10ce.model.workload import Workload
@@ -83,7 +83,7 @@ class ConnectionSensor:
                     self._owners[os.stat(folder).st_ino] = target
         self._strangers = cgroups - self._owners.keys()
 
-    def _connections(self, workloads: Collection[Workload]) -> Iterator[Connection]:
+    def _connections(self, workloads: Collection[Workload]) -> Iterator[TcpConnection]:
         asked = [self._netlink, *self._of_pods(workloads)]
         for netlink in asked:
             with suppress(OSError, QosError):
