@@ -7,7 +7,7 @@ import threading
 
 import pytest
 
-from j10ce.kernel.net import tree
+from j10ce.kernel.net import tree, trees
 from j10ce.model.knob import Setting, link, workload
 from j10ce.model.plan import Gone, Refused, ValueChange
 from tests.enforce.net.shaping import API, ETH0, MBIT, NO_PROGRAM, RATE, SYNC, Shaped, rate, value
@@ -54,7 +54,7 @@ def test_a_workload_for_which_no_program_can_be_loaded_is_refused_and_others_kee
 def test_a_full_map_refuses_whoever_does_not_fit_and_nobody_else(
     shaped: Shaped, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tree, "MOST_CLASSES", 2)
+    monkeypatch.setattr(trees, "MOST_CLASSES", 2)
     shaped.done(rate(1000 * MBIT), value(API, "ceil", 50 * MBIT))
     late = [shaped.admit(f"late{n}") for n in range(4)]
     whys = [why for who in late for why in reasons(shaped, value(who, "ceil", MBIT))]
