@@ -88,6 +88,24 @@ def test_after_an_agent_was_killed_all_are_fair_and_revert_finds_nothing_left(pr
     assert not budget.exists() or budget.read_text() == "0\n"
 
 
+def test_a_group_inside_without_a_budget_keeps_nobody_else_from_it(product: Product) -> None:
+    """As the sandbox of a pod is one."""
+    if not Path(product.hierarchies.file("cpu", "", "cpu.rt_runtime_us")).exists():
+        pytest.skip("Unsupported: groups have no budgets of real-time here")
+    fork = f"import os\nfor _ in range(7): os.fork() or exec({NAPS[-1]!r})\n{NAPS[-1]}"
+    api = product.launch("api", *ASKED, "--", *NAPS[:-1], fork)
+    inside = Path(product.hierarchies.directory("cpu", api), "sandbox")
+    inside.mkdir()
+    product.made.append(inside)
+    product("disarm")
+    assert becomes(product, api, FAIR)  # the kernel moves nobody that is real-time to where nothing is left for him
+    (inside / "tasks").write_text((inside.parent / "tasks").read_text().split()[0])
+    product("arm")
+    top, linux = WardPlace(str(inside.parent), "tasks", ""), Linux()
+    assert eventually(lambda: sorted(map(linux.policy, linux.threads(top) or ())) == [FAIR] + [OURS] * 7, PATIENCE_S)  # type: ignore[type-var]
+    assert "real-time within its floor" in product("explain", "api", "sched.realtime").stdout
+
+
 @pytest.mark.parametrize("way", ["at once", "the next agent"])
 def test_where_both_are_killed_at_once_the_next_agent_keeps_it_and_revert_ends_it(product: Product, way: str) -> None:
     api = product.launch("api", *ASKED, "--", *NAPS)
