@@ -225,7 +225,7 @@ class LinkTree:
         if refused := self._ask([self._spelled(known.minor, wanted)]):
             return refused
         changed = known._replace(sockets=sockets, now=wanted, door=door)
-        if (known.sockets, known.door) == (sockets, door):
+        if known.sockets == sockets and not (known.door or door):  # a door's own record may not have been reached
             self.branches[known.target] = changed
             return None
         if known.sockets.cgroup not in (0, sockets.cgroup):
