@@ -20,7 +20,7 @@ from j10ce.testing import build
 @pytest.fixture
 def deaf(monkeypatch: pytest.MonkeyPatch) -> None:
     """Sockets to the kernel end with an agent's process; here nobody would close them."""
-    monkeypatch.setattr("j10ce.agent.build.links.table", lambda: None)
+    monkeypatch.setattr("j10ce.agent.build.links.table", lambda **_: None)
     monkeypatch.setattr("j10ce.observe.sensors.disk_watch.open_events", lambda: None)
 
 

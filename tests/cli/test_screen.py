@@ -54,7 +54,9 @@ n1     True    23.54Gi   500m           2026-11-18T08:48:01Z   39s
 n2     -       -         -              -                      2d"""
 
 
-def test_a_table_too_wide_goes_on_below_at_the_same_column_in_every_row() -> None:
+def test_a_table_too_wide_goes_on_below_at_the_same_column_in_every_row(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
     assert fitted(WIDE, Terminal()) == coloured(WIDE)
     assert _on_a_screen_of(45, WIDE).splitlines() == [
         "NAME   READY   MEMORY    RESERVED-CPU",

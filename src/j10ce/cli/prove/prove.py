@@ -61,7 +61,7 @@ def prove_command(
     more than a box of memory holds (memory), each on a link, a disk or in a box of the run's own; or all.
 
     \b
-    Examples:
+    Example:
       j10ce-qos prove --quick
       j10ce-qos prove network
       j10ce-qos prove --with redis
