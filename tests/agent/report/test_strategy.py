@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from j10ce.agent.report.report import contradicted
 from j10ce.agent.ring.what_if import whatif
@@ -16,7 +17,7 @@ from j10ce.model.schema import plain
 from j10ce.model.snapshot import NodeFacts
 from j10ce.policy.document.document import FORMAT, NodeDocument
 from j10ce.policy.profiles import builtin
-from j10ce.testing.build import WALL, strategy, workload
+from j10ce.testing.build import WALL, link, strategy, workload
 from tests.agent.whole_ring import Ring
 
 QUOTA = strategy("pool", {"suppress": {"mode": "quota", "thresholdPercent": 70}})
@@ -54,6 +55,17 @@ def test_the_node_is_explained_by_what_is_said_of_it_and_by_whom(ring: Ring) -> 
     answer = explanation(ring.tick(), ring.agent.kernel, NODE, None, said=ring.agent.strategy)
     assert {"field": "suppress.mode", "value": "quota", "saidBy": "NodeStrategy/pool"} in answer["strategy"]
     assert "suppress.thresholdPercent = 70  (NodeStrategy/pool)" in answer["text"]
+
+
+def test_a_percentage_of_a_link_of_unknown_speed_is_explained(ring: Ring) -> None:
+    ring.agent.obey(document(strategy("pool", {"network": {"links": {"tap9": {"egress": "50%"}}}})))
+    report = ring.tick()
+    node = replace(report.snap.node, links={"tap9": link("tap9", None)})
+    report = replace(report, snap=replace(report.snap, node=node))
+    answer = explanation(report, ring.agent.kernel, NODE, None, said=ring.agent.strategy)
+    (note,) = answer["notes"]
+    assert note.startswith("network.links.tap9.egress: tap9 does not say its speed, so 50% of it is no amount")
+    assert f"not heeded: {note}" in answer["text"]
 
 
 def test_a_strategy_of_which_a_field_is_left_out_fails_on_the_node() -> None:

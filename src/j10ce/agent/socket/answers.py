@@ -28,6 +28,7 @@ from j10ce.model.text.words import counted
 from j10ce.model.workload import Workload
 from j10ce.plan.explanation.explain import explain
 from j10ce.plan.explanation.text import render_text
+from j10ce.policy.equipment import unmeasured
 from j10ce.policy.strategy import EffectiveStrategy, rows
 from j10ce.policy.validation.validate import DEEDS
 
@@ -233,7 +234,7 @@ def explanation(
     `said` is what strategies say of the node, and what explains it while no setting is its own.
     """
     if target == NODE and report.snap.groups.get(NODE) is None:
-        return _node_explanation(said or EffectiveStrategy(), evicting.ladders(report))
+        return _node_explanation(report, said or EffectiveStrategy())
     if name == "network" and (target in report.snap.workloads):
         return traffic.explanation(report, target)
     if name in DEEDS:
@@ -254,11 +255,13 @@ def explanation(
     return {**schema.plain(explained), "text": text}
 
 
-def _node_explanation(said: EffectiveStrategy, stages: list[str]) -> dict[str, Any]:
+def _node_explanation(report: Report, said: EffectiveStrategy) -> dict[str, Any]:
+    stages, notes = evicting.ladders(report), list(unmeasured(report.snap.node, said.strategy))
     shown = [{"field": path, "value": value, "saidBy": origin} for path, value, origin in rows(said)]
     lines = [f"  {s['field']} = {s['value']}  ({s['saidBy']})" for s in shown]
     text = ["node: what its strategies say, all of them merged", *lines] if lines else ["node: no strategy selects it"]
-    return {"target": NODE, "strategy": shown, "eviction": stages, "text": "\n".join([*text, *stages])}
+    text += [f"  not heeded: {note}" for note in notes]
+    return {"target": NODE, "strategy": shown, "notes": notes, "eviction": stages, "text": "\n".join([*text, *stages])}
 
 
 def interference_notes(report: Report, target: TargetId) -> Iterator[str]:
