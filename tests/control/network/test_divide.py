@@ -40,7 +40,12 @@ shares = st.dictionaries(
             [900, 100],
             id="floors beyond the link are cut from the last level up",
         ),
-        pytest.param([TrafficClaim(floor=600), TrafficClaim(floor=200)], [600, 400], id="the least is raised first"),
+        pytest.param(
+            [TrafficClaim(floor=600), TrafficClaim(floor=200)], [700, 300], id="equals have the same above their floors"
+        ),
+        pytest.param(
+            [TrafficClaim(floor=600), TrafficClaim(250, floor=200)], [750, 250], id="and what one leaves of it goes on"
+        ),
     ],
 )
 def test_how_a_link_is_divided(asked: list[TrafficClaim], parts: list[float]) -> None:

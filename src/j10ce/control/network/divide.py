@@ -1,7 +1,8 @@
 """How a link ends up divided: strict priority above all floors, in one step.
 
     1. everyone has the floor that it wants; floors beyond the room are cut from the last level up, in proportion there
-    2. what is left goes level by level, 0 first; within a level nobody gets more while another has less and wants more
+    2. what is left goes level by level, 0 first; within a level everyone gets the same on top of its floor, as far as
+       it wants that
 
 Several that are one share have its floor and its ceiling together, and divide what it gets by the same rule. What
 nobody wants stays unused. The kernel does the same packet by packet; this is for whoever explains or checks it.
@@ -11,9 +12,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Final, NamedTuple
-
-HALVINGS: Final = 80  # of a range of 10^15 bits a second: far below one
+from typing import NamedTuple
 
 
 class TrafficClaim(NamedTuple):
@@ -60,7 +59,7 @@ def _flat(room: float, claims: Sequence[TrafficClaim]) -> list[float]:
     left = max(0.0, room - math.fsum(out))
     for level in sorted({c.level for c in claims}):
         here = [n for n, c in enumerate(claims) if c.level == level]
-        for n, more in zip(here, _even(left, [claims[n].most for n in here], [out[n] for n in here]), strict=True):
+        for n, more in zip(here, _even(left, [max(0.0, claims[n].most - out[n]) for n in here]), strict=True):
             out[n] += more
         left = max(0.0, room - math.fsum(out))
     return out
@@ -79,16 +78,10 @@ def _floors(room: float, claims: Sequence[TrafficClaim]) -> list[float]:
     return out
 
 
-def _even(room: float, most: Sequence[float], held: Sequence[float]) -> list[float]:
-    """What each gets on top of what it has, as water fills vessels: up to one surface, nobody beyond its most."""
-
-    def filled(surface: float) -> list[float]:
-        return [max(0.0, min(m, surface) - h) for m, h in zip(most, held, strict=True)]
-
-    low, high = 0.0, room + max(held, default=0.0)
-    if math.fsum(filled(high)) <= room:
-        return filled(high)
-    for _ in range(HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if math.fsum(filled(middle)) <= room else (low, middle)
-    return filled(low)
+def _even(room: float, wants: Sequence[float]) -> list[float]:
+    """The same for each, as far as it is wanted; what one leaves is for the others."""
+    out, left = [0.0] * len(wants), room
+    for done, n in enumerate(sorted(range(len(wants)), key=wants.__getitem__)):
+        out[n] = min(wants[n], left / (len(wants) - done))
+        left -= out[n]
+    return out

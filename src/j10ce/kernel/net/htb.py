@@ -44,8 +44,8 @@ _ETHERNET: Final = 1
 _TICKS: Final = 1e9 / 64  # of the packet scheduler, per second
 _BURST_S: Final = 0.001
 _LEAST_BURST: Final = 16_384
-_QUANTUM_S: Final = 0.001
-_LEAST_QUANTUM, _MOST_QUANTUM = 3_200, 200_000
+_TURN_S: Final = 0.005
+LEAST_TURN, MOST_TURN = 3_200, 65_536  # two packets; what TCP hands over at once
 
 
 def handle(minor: int) -> int:
@@ -62,14 +62,23 @@ def no_root(link: int) -> NetlinkRequest:
     return NetlinkRequest(DEL_QUEUE, address(link, 0, ROOT))
 
 
-def branch(link: int, minor: int, parent: int, rate: int, ceil: int, priority: int) -> NetlinkRequest:
-    """A class, new or changed; the parent of one that is there stays as it was."""
+def turn(rate: int) -> int:
+    """Bytes that a class sends before the next of its level has its turn, in a tree of that rate: as many for each.
+
+    HTB looks at it after a packet: where it is less than a packet, turns are packets, and who has larger ones has more.
+    """
+    return min(MOST_TURN, max(LEAST_TURN, int(rate * _TURN_S)))
+
+
+def branch(
+    link: int, minor: int, parent: int, rate: int, ceil: int, priority: int, *, most: int = LEAST_TURN
+) -> NetlinkRequest:
+    """A class, new or changed; the parent of one that is there stays as it was. `most`: of a turn."""
     rate, ceil = max(1, rate), max(1, ceil, rate)
-    quantum = min(_MOST_QUANTUM, max(_LEAST_QUANTUM, int(rate * _QUANTUM_S)))
     parms = _OPT.pack(
         *(0, _ETHERNET, 0, -1, 0, min(rate, _U32)),
         *(0, _ETHERNET, 0, -1, 0, min(ceil, _U32)),
-        *(_burst(rate), _burst(ceil), quantum, 0, priority),
+        *(_burst(rate), _burst(ceil), most, 0, priority),
     )
     wide = b"".join(attribute(k, struct.pack("=Q", v)) for k, v in ((6, rate), (7, ceil)) if v > _U32)
     body = address(link, handle(minor), HANDLE | parent if parent else ROOT)
@@ -93,8 +102,8 @@ def trunk(link: int, rate: int) -> list[NetlinkRequest]:
     )
     return [
         branch(link, WHOLE, 0, rate, rate, 0),
-        branch(link, OTHERS, WHOLE, others, NO_CEIL, OTHERS_PRIORITY),
-        branch(link, SYSTEM, WHOLE, system, NO_CEIL, OTHERS_PRIORITY),
+        branch(link, OTHERS, WHOLE, others, NO_CEIL, OTHERS_PRIORITY, most=turn(rate)),
+        branch(link, SYSTEM, WHOLE, system, NO_CEIL, OTHERS_PRIORITY, most=turn(rate)),
     ]
 
 

@@ -26,6 +26,7 @@ from j10ce.model.plan import Refused
 
 MOST_CLASSES: Final = htb.LAST - htb.FIRST + 1
 MOST_DOORS: Final = 4096  # two keys for each
+AT_ONCE: Final = 256  # requests in one datagram
 _ID: Final = struct.Struct("=Q")
 
 
@@ -126,7 +127,7 @@ class LinkTree:
         return Refused(f"queueing on link {self.link} stays: kernel said {answer}") if answer.code else None
 
     def carry(self, rate: int) -> Refused | None:
-        """Another rate of the whole, and at once the program that goes with it."""
+        """Another rate of the whole, and at once the program that goes with it; then turns as long as go with it."""
         before, self.rate = self.rate, rate
         fd = self._program(self._levels, doors=self._by_door)
         try:
@@ -135,7 +136,13 @@ class LinkTree:
             os.close(fd)
         if refused:
             self.rate = before
-        return refused
+        return refused or (self._take_turns() if htb.turn(rate) != htb.turn(before) else None)
+
+    def _take_turns(self) -> Refused | None:
+        """Classes share a level evenly only if the turns of all are equally long."""
+        spelled = [self._spelled(b.minor, b.now) for b in self.branches.values()]
+        parts = (spelled[n : n + AT_ONCE] for n in range(0, len(spelled), AT_ONCE))
+        return next(filter(None, map(self._ask, parts)), None)
 
     def _take(self, present: Iterable[LinkQueue]) -> None:
         """What the kernel holds; classes without a name are what somebody was killed over, and go."""
@@ -282,7 +289,8 @@ class LinkTree:
         return bpf.load("j10ce_choose", code)
 
     def _spelled(self, minor: int, wanted: HtbClass) -> NetlinkRequest:
-        return htb.branch(self.link, minor, wanted.parent & 0xFFFF, wanted.rate, wanted.ceil, wanted.priority)
+        parent, most = wanted.parent & 0xFFFF, htb.turn(self.rate)
+        return htb.branch(self.link, minor, parent, wanted.rate, wanted.ceil, wanted.priority, most=most)
 
     def _ask(self, requests: Sequence[NetlinkRequest]) -> Refused | None:
         wrong = next((a for a in self._netlink.ask(requests) if a.code), None)
