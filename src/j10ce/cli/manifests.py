@@ -34,7 +34,7 @@ def load_checked(names: Iterable[str], foreign: frozenset[str] = frozenset()) ->
     findings: list[Finding] = []
     out: list[tuple[dict[str, Any], Any]] = []
     places: dict[tuple[str, ...], str] = {}
-    for name, text in _texts(names):
+    for name, text in texts(names):
         documents = _documents(name, text)
         findings += _repeated_keys(name, text)
         for index, raw in enumerate(documents):
@@ -132,7 +132,8 @@ def _documents(name: str, text: str) -> list[Any]:
     return out
 
 
-def _texts(names: Iterable[str]) -> list[tuple[str, str]]:
+def texts(names: Iterable[str]) -> list[tuple[str, str]]:
+    """(path, content) of files, and of what a directory has of them; NotFound or Invalid names the one that cannot."""
     out = []
     for name in names:
         if name == "-":

@@ -14,6 +14,7 @@ from j10ce.cli.dialects.convert import convert_command
 from j10ce.cli.host.plan import plan_command
 from j10ce.cli.manifests import load
 from j10ce.errors import Invalid
+from j10ce.model.quantity import Quantity
 
 EXAMPLE = Path(__file__).parents[3] / "examples/koordinator"
 CONFIG, NODE = EXAMPLE / "slo-controller-config.yaml", EXAMPLE / "node.yaml"
@@ -103,3 +104,55 @@ def test_a_plan_of_a_configmap_that_is_wrong_is_refused(tmp_path: Path) -> None:
 def test_a_plan_names_configmaps_that_it_does_not_look_at(tmp_path: Path) -> None:
     result = plan(EXAMPLE / "pods.yaml", NODE, config_map(tmp_path, name="nginx"))
     assert "ConfigMap nginx is not looked at; the one that counts is slo-controller-config" in result.stderr
+
+
+TERWAY = "hw_tx_bps_max 900000000\noffline_l2_tx_bps_max=300000000\n"
+
+
+def terway(folder: Path, text: str = TERWAY, name: str = "global_bps_config") -> Path:
+    (folder / name).write_text(text)
+    return folder / name
+
+
+def test_terways_file_of_a_node_says_what_the_named_links_carry_and_what_was_made_of_it(tmp_path: Path) -> None:
+    result = convert(terway(tmp_path), options=("--link", "eth0", "--link", "eth1"))
+    (tmp_path / "made.yaml").write_text(result.stdout)
+    (made,) = load([str(tmp_path / "made.yaml")])
+    assert {name: Quantity.parse(q["egress"]) for name, q in made["spec"]["network"]["links"].items()} == {
+        "eth0": Quantity.parse("7200Mbit"),
+        "eth1": Quantity.parse("7200Mbit"),
+    }
+    assert "hw_tx_bps_max = 900000000: is network.links.eth0.egress: 7.2Gbit" in result.stderr
+    assert "l2_tx_bps_max = 300000000: not heeded" in result.stderr
+
+
+def test_without_a_link_terways_rates_are_named_and_nothing_is_made(tmp_path: Path) -> None:
+    result = convert(terway(tmp_path))
+    assert (result.exit_code, result.stdout) == (0, "")
+    assert "say --link eth0" in result.stderr
+
+
+def test_terways_pods_are_left_to_their_annotations(tmp_path: Path) -> None:
+    pod = {"podName": "web-0", "podNamespace": "shop", "prio": 2}
+    result = convert(terway(tmp_path, json.dumps({"a": pod}), "pod.json"))
+    assert "pod.json = '1 pods': no object is made of them; agents with --dialect terway" in result.stderr
+
+
+def test_a_mistake_in_terways_file_prints_nothing_unless_it_may_be_left_out(tmp_path: Path) -> None:
+    file = terway(tmp_path, TERWAY + "speed 5\n")
+    refused = convert(file, options=("--link", "eth0"))
+    assert "global_bps_config:3" in str(refused.exception)
+    assert refused.stdout == ""
+    assert "egress" in convert(file, options=("--link", "eth0", "--lenient")).stdout
+
+
+@pytest.mark.parametrize("link", ["", "eth 0", "a" * 16, "eth0/x"])
+def test_what_names_no_link_is_refused(tmp_path: Path, link: str) -> None:
+    assert "no name of a link" in str(convert(terway(tmp_path), options=("--link", link)).exception)
+
+
+def test_terways_files_are_converted_by_themselves(tmp_path: Path) -> None:
+    mixed = convert(terway(tmp_path), CONFIG, options=("--link", "no link"))
+    assert isinstance(mixed.exception, Invalid)
+    assert [f.path for f in mixed.exception.findings] == [str(CONFIG), "--link"]
+    assert isinstance(convert(CONFIG, options=("--link", "eth0")).exception, Invalid)
