@@ -148,6 +148,18 @@ def check_movable(candidate: Process, top: str, caller: Caller) -> None:
         raise Denied(f"process {candidate.pid} belongs to {owner}; adopt that instead of moving a process out{unit}")
 
 
+def check_leaving(candidate: Process, top: str, caller: Caller, known: Iterable[Workload]) -> None:
+    """Whoever placed a process meant its limits and its tier: its own user sheds them by no other name."""
+    if caller.administrator or not is_ours(candidate, top):
+        return
+    for w in known:
+        here = w.handle.path and any(f"{p}/".startswith(f"{w.handle.path}/") for p in candidate.cgroups.values())
+        if here and w.uid != caller.uid:
+            name = f"{w.namespace}/{w.name}"
+            why = f"placed by uid {w.uid}: it stays until {name} is forgotten"
+            raise Denied(f"process {candidate.pid} is in {name}, {why}")
+
+
 def owner_of(candidate: Process, top: str) -> str:
     """Whose process it is and stays; empty for one that may be moved, as those in our own cgroups may."""
     return "" if is_ours(candidate, top) else candidate.belongs_to

@@ -76,6 +76,7 @@ class Operations:
         if request.pid:
             process = admission.own_process(request.pid, caller)
             admission.check_movable(process, self.config.top, caller)
+            self._check_leaving(process, caller)
             workload = replace(workload, pids=(process.pid,), proofs=(process.proof,))
             left = self._left_limits(process)
         self._check_nobody_else(workload, workload.pids)
@@ -103,6 +104,7 @@ class Operations:
         process = admission.own_process(request.pid, caller)
         name = request.name or f"{_name_from(process.command)}-{process.pid}"
         if not admission.owner_of(process, self.config.top):
+            self._check_leaving(process, caller)
             self._refuse_leaving(process)
             members = admission.family(process, self.config.top, caller)
             workload = self._workload(request, name, caller, Handle())
@@ -121,7 +123,13 @@ class Operations:
         return await self._bring_in(self._workload(request, name, caller, handle), insist=request.insist)
 
     def _check_free(self, handle: Handle) -> None:
-        admission.check_free(handle, [*self.local.known(), *self.shell.agent.workloads.values()])
+        admission.check_free(handle, self._known())
+
+    def _check_leaving(self, process: Process, caller: Caller) -> None:
+        admission.check_leaving(process, self.config.top, caller, self._known())
+
+    def _known(self) -> list[Workload]:
+        return [*self.local.known(), *self.shell.agent.workloads.values()]
 
     def _refuse_leaving(self, process: Process) -> None:
         """Whoever set a limit meant this process, too: nobody sheds it by being managed."""
