@@ -201,6 +201,15 @@ def test_a_network_of_its_own_that_no_link_leads_to_has_no_door() -> None:
     assert not [k for k in behind("10.0.0.7", links=[ETH0, other]) if "door" in k]
 
 
+def test_whoever_gives_itself_the_address_of_another_does_not_get_what_that_one_is_promised() -> None:
+    """Of two ends with one address nobody here knows which is the pod's."""
+    doors = [build.link(f"veth{n}", None, managed=False, beyond=("10.0.0.7",)) for n in (1, 2)]
+    assert not [k for k in behind("10.0.0.7", links=[ETH0, *doors]) if "door" in k]
+    own = replace(doors[0], beyond=("10.0.0.7", "fd00::7"))
+    spoken = behind("10.0.0.7", "fd00::7", links=[ETH0, own, doors[1]])
+    assert spoken["workload/default/api net.door[eth0]"] == "veth1"
+
+
 def test_a_workload_in_the_machines_own_network_has_no_door() -> None:
     door = build.link("veth1", None, managed=False, beyond=("10.0.0.7",))
     assert not [k for k in said(machine(entitled(**FLOOR), links=[ETH0, door])) if "door" in k]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from typing import Final, NamedTuple
 
@@ -42,8 +43,13 @@ def wishes(e: Entitlement, on: Shaped) -> Iterator[TrafficWish]:
 
 
 def doors(snap: Snapshot) -> Mapping[str, str]:
-    """By address of a network of somebody's own: the link by which it reaches this machine."""
-    return {address: on.name for on in snap.node.links.values() for address in on.beyond}
+    """By address of a network of somebody's own: the link by which it reaches this machine.
+
+    An address at two ends is at neither: whoever rules a network of their own gives itself any address there.
+    """
+    every = [(address, on.name) for on in snap.node.links.values() for address in {*on.beyond}]
+    often = Counter(address for address, _ in every)
+    return {address: name for address, name in every if often[address] == 1}
 
 
 def door(w: Workload | None, known: Mapping[str, str]) -> str:
