@@ -107,6 +107,13 @@ def test_a_picture_of_nothing_is_a_picture() -> None:
     assert ElementTree.fromstring(plotted("nothing", [], {})).tag.endswith("svg")
 
 
+def test_a_picture_is_one_whatever_a_scenario_and_its_classes_are_called() -> None:
+    odd = "\x1b]0;a\x07\x00\x9b<&\ud800"
+    picture = plotted(odd, [outcome("", odd, [run(0.9)])], {"web": 0.9})
+    assert ElementTree.fromstring(picture.encode()).tag.endswith("svg")
+    assert "\x1b" not in picture
+
+
 def test_what_is_drawn_depends_on_its_name_alone() -> None:
     spans = Spans({1.0: 1, 2.0: 3}, more=0.5)
     draws = [spans.draw(7, owner, life) for owner in range(100) for life in range(100)]

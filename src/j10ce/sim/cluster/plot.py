@@ -32,7 +32,7 @@ def plotted(name: str, outcomes: Sequence[PolicyOutcome], promised: Mapping[str,
         f'role="img" font-family="{FONT}">'
     )
     page = f'<rect width="{width}" height="{height}" fill="#ffffff"/>'
-    return "\n".join((head, f"<title>{escape(name)}</title>", page, *parts, "</svg>\n"))
+    return "\n".join((head, f"<title>{_written(name)}</title>", page, *parts, "</svg>\n"))
 
 
 def _panel(left: float, of: str, slo: float | None, outcomes: Sequence[PolicyOutcome]) -> Iterator[str]:
@@ -72,4 +72,9 @@ def _line(x1: float, y1: float, x2: float, y2: float, colour: str, more: str = "
 def _text(x: float, y: float, words: str, *, size: int = 12, bold: bool = False, anchor: str = "start") -> str:
     weight = ' font-weight="600"' if bold else ""
     place = f'x="{x:g}" y="{y:g}" font-size="{size}" text-anchor="{anchor}"'
-    return f'<text {place} fill="{INK}"{weight}>{escape(words)}</text>'
+    return f'<text {place} fill="{INK}"{weight}>{_written(words)}</text>'
+
+
+def _written(words: str) -> str:
+    """No XML has most control characters, however they are spelled: with one of them it is no picture."""
+    return escape("".join(c if c.isprintable() else "\ufffd" for c in words))
