@@ -10,7 +10,7 @@ from j10ce.kernel.realtime.crowding import Crowding
 from j10ce.kernel.realtime.law import REST_S, SHARE, SPIN_S, TICK_S
 from j10ce.kernel.realtime.machine import FAIR, OURS
 from j10ce.kernel.realtime.spinners import LOOKED_AT_ONCE
-from j10ce.kernel.realtime.ward import Ward
+from j10ce.kernel.realtime.ward import LISTED_S, TURNED_S, Ward
 from j10ce.testing.beside.fake_machine import FakeMachine
 
 WEB, DB = "/cg/web", "/cg/db"
@@ -82,6 +82,26 @@ def test_a_workload_of_thousands_of_threads_does_not_keep_the_keeper_busy_and_it
         looks.append(care.machine.looks - before)
     assert 0 < max(looks) <= 2 * LOOKED_AT_ONCE
     assert ward.spinners == {spinner}
+
+
+def test_a_workload_of_thousands_of_threads_beyond_its_floor_has_its_threads_turned_and_listed_seldom(
+    care: Care, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The keeper comes before all others: what it does must not grow with what a workload starts."""
+    turned, listed, seconds = list[int](), list[int](), 2.0
+    change, threads = care.machine.change, care.machine.threads
+    monkeypatch.setattr(care.machine, "change", lambda t, policy: (turned.append(t), change(t, policy))[1])
+    monkeypatch.setattr(care.machine, "threads", lambda at: (here := threads(at), listed.append(len(here or ())))[0])
+    for _ in range(12_000):
+        care.machine.spawn(WEB, wants=0.0)
+    care.machine.spawn(WEB, wants=1.0)
+    care.keep(WEB, 0.6)
+    for _ in range(int(seconds / TICK_S)):
+        care.machine.spawn(DB, wants=0.0)
+        care.run(TICK_S)
+    assert care.machine.realtime_s > 0
+    assert len(turned) <= 2 * (12_001 + seconds / TURNED_S)
+    assert sum(listed) <= 2 * 12_001 + seconds / LISTED_S
 
 
 def test_beyond_its_floor_it_is_real_time_for_the_floor_only(care: Care) -> None:
