@@ -61,6 +61,57 @@ def test_ctrl_c_ends_the_wait_for_a_process_that_does_not_become_ready(dirs: Dir
     assert (ended.returncode, ended.stdout, ended.stderr) == (0, "interrupted\n", "")
 
 
+UP = """
+import signal, subprocess, sys
+from pathlib import Path
+from j10ce.cli.dirs import Dirs
+from j10ce.cli.host import launch
+from j10ce.cli.host.up import Stack
+from j10ce.cli.peers import Peers
+signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT, signal.SIGCHLD})  # as `up` does
+dirs = Dirs(*map(Path, sys.argv[1:]))
+ready = "import os, socket, time; s = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM); " \
+    "s.sendto(b'READY=1', os.environ['NOTIFY_SOCKET']); time.sleep(1000)"
+interrupts = "import os, signal, time; os.kill(os.getppid(), signal.SIGINT); time.sleep(1000)"
+begin = lambda code, name: launch.start([sys.executable, "-c", code], dirs, name)
+peers = Peers()
+peers.dirs = dirs
+stack = Stack(peers, "127.0.0.1:0")
+stack._manager = lambda: begin(ready, "manager")
+stack._agent = lambda: begin(interrupts, "agent")
+"""
+STARTS = """
+try:
+    stack.start()
+except KeyboardInterrupt:
+    print("interrupted;", stack.manager.poll(), dirs.token.exists())
+"""
+MENDS = """
+stack.manager, stack.agent = stack._manager(), subprocess.Popen(["true"])
+stack.agent.wait()
+stack.mend()
+print(signal.SIGINT in signal.sigpending(), stack.manager.poll())
+stack.manager.kill()
+"""
+
+
+@pytest.mark.parametrize(
+    ("script", "said"),
+    [
+        pytest.param(STARTS, "interrupted; -15 False\n", id="the manager ends, and its token goes"),
+        pytest.param(
+            MENDS,
+            "the agent ended with code 0, starting it again; see {run}/agent.log\nTrue None\n",
+            id="while a child is started again, the stack goes on to stop as ever",
+        ),
+    ],
+)
+def test_ctrl_c_while_up_waits_for_the_agent_leaves_no_manager_behind(dirs: Dirs, script: str, said: str) -> None:
+    folders = (str(dirs.run), str(dirs.state), str(dirs.config))
+    ended = subprocess.run([sys.executable, "-c", UP + script, *folders], capture_output=True, text=True, timeout=60)
+    assert (ended.returncode, ended.stdout, ended.stderr) == (0, said.format(run=dirs.run), "")
+
+
 def test_what_does_not_become_ready_is_reported_with_the_last_line_of_its_log(
     dirs: Dirs, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

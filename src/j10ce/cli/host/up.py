@@ -123,7 +123,10 @@ class Stack:
         self.agent: subprocess.Popen[bytes]
 
     def start(self) -> None:
-        """Raises Busy, with nothing touched, where another stack or a lasting agent runs."""
+        """Raises Busy, with nothing touched, where another stack or a lasting agent runs.
+
+        Whatever keeps the agent from starting, Ctrl-C included, the manager does not outlive it.
+        """
         self.dirs.make()
         self._claim(self.dirs.run / "up.lock")
         self._refuse_lasting_agent()
@@ -132,8 +135,8 @@ class Stack:
         self.manager = self._manager()
         try:
             self.agent = self._agent()
-        except QosError:
-            self._end(self.manager, signal.SIGTERM)
+        except (QosError, KeyboardInterrupt):
+            self._end_manager()
             raise
 
     def _claim(self, lock: Path) -> None:
@@ -166,6 +169,8 @@ class Stack:
                 self.manager = self._manager()
             if self.agent in dead:
                 self.agent = self._agent()
+        except KeyboardInterrupt:
+            return  # its signal is still pending: whoever waits for signals has it next, and stops as it says
         except QosError:
             self.stop(revert=False)
             raise
@@ -175,9 +180,7 @@ class Stack:
         say("\nrestoring…" if revert else "\nstopping; settings stay")
         living = self._living() if revert else []
         code = self._end(self.agent, signal.SIGINT if revert else signal.SIGTERM)
-        self._end(self.manager, signal.SIGTERM)
-        self.dirs.kubeconfig.unlink(missing_ok=True)
-        self.dirs.token.unlink(missing_ok=True)
+        self._end_manager()
         if living:
             run, they = ("runs", "cgroup it was") if len(living) == 1 else ("run", "cgroups they were")
             say(f"{len(living)} still {run}, without QoS, in the {they} given: {', '.join(living)}")
@@ -219,6 +222,11 @@ class Stack:
         server = f"http://{self.listen}"
         words = [f"--dialect={name}" for name in self.dialects]
         return start_agent(self.dirs, "--server", server, "--token-file", str(self.dirs.token), "--takeover", *words)
+
+    def _end_manager(self) -> None:
+        self._end(self.manager, signal.SIGTERM)
+        self.dirs.kubeconfig.unlink(missing_ok=True)
+        self.dirs.token.unlink(missing_ok=True)
 
     @staticmethod
     def _end(process: subprocess.Popen[bytes], how: signal.Signals) -> int:
