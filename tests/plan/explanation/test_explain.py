@@ -107,6 +107,19 @@ def test_one_setting_is_reported_with_winner_clamps_losers_and_the_way_up() -> N
     ]
 
 
+@pytest.mark.parametrize(
+    ("knob", "named"),
+    [
+        ("memory.high", "(memory.high on cgroup v2, not on v1; here through cgroup2)"),
+        ("cpu.rt_runtime_us", "cgroup v1 only (cpu.rt_runtime_us on cgroup v1, not on v2)"),
+        ("sched.realtime", "before all fair ones (SCHED_RR); 0 is none"),
+        ("net.egress.ceil[eth0]", "what it may send at most, by link"),
+    ],
+)
+def test_what_no_cgroup_has_a_file_for_is_not_called_a_file_of_either_version(knob: str, named: str) -> None:
+    assert explained_text(WEB.target, knob).splitlines()[1].endswith(named)
+
+
 def test_what_follows_from_children_has_no_winner() -> None:
     text = explained_text(group("j10ce/sensitive"), "memory.min")
     assert "  then        raised to 256Mi: the sum of what is promised inside" in text

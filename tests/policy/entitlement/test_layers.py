@@ -133,7 +133,7 @@ def test_without_a_profile_or_a_policy_nothing_is_changed_and_a_note_says_so() -
 
 def test_real_time_without_a_cpu_floor_is_a_note() -> None:
     asked = build.profile("web", cpu=CpuSection(latency="realtime"))
-    assert notes(entitled(profile=asked)) == ["cpu.latency realtime: without a CPU floor its threads stay fair"]
+    assert notes(entitled(profile=asked)) == ["sched.realtime: without a CPU floor its threads stay fair"]
 
 
 def test_a_pod_alone_is_real_time_only_in_a_trusted_namespace() -> None:

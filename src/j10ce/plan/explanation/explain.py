@@ -9,6 +9,7 @@ from typing import Final
 from msgspec import UNSET, Struct
 
 from j10ce.errors import Invalid, NotFound
+from j10ce.model.controls.shapes import CGROUP, FILES
 from j10ce.model.kinds import CacheSection, MemorySection, Tier
 from j10ce.model.knob import KNOBS, ROOT, Deed, KnobRole, Setting, TargetId, Value, read_name, read_names, render
 from j10ce.model.plan import Action, HeldSetting, Plan, Proposal, ValueChange, Verdict
@@ -50,7 +51,7 @@ class Above(Struct, frozen=True):
 class SettingExplanation(Struct, frozen=True):
     knob: str
     meaning: str
-    v2: str  # file names
+    v2: str  # file names; empty where a cgroup has none
     v1: str
     via: str  # where it is written on this machine
     now: str  # empty: never read
@@ -268,7 +269,7 @@ class _Teller:
         return SettingExplanation(
             knob=s.name,
             meaning=k.meaning if k else "",
-            v2=s.knob,
+            v2=s.knob if k is None or k.on in (CGROUP, FILES) else "",
             v1=k.v1 if k else "",
             via=support.via if support else "",
             now=self._shown(s, self.snap.settings),

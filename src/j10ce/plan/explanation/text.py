@@ -78,8 +78,8 @@ def _unavailable(settings: Iterable[SettingExplanation], wide: bool) -> Iterator
 
 def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
     yield f"{e.target} {s.knob} = {_value(s)}"
-    v1 = f"{s.v1} on v1" if s.v1 else "not on v1"
-    yield f"  {s.meaning} ({s.v2} on cgroup v2, {v1}{f'; here through {s.via}' if s.via else ''})"
+    where = "; ".join(filter(None, [_files(s), f"here through {s.via}" if s.via else ""]))
+    yield f"  {s.meaning}{f' ({where})' if where else ''}"
     nobody = "" if s.winner or s.clamps or s.problem or s.held else "nobody asks for it"
     yield from _fields(
         ("problem", s.problem),
@@ -91,6 +91,13 @@ def _detail(e: Explanation, s: SettingExplanation) -> Iterator[str]:
         *(("note", note) for note in e.notes if note.startswith(f"{s.knob}: ")),
         *(("above it", _above(a)) for a in s.above),
     )
+
+
+def _files(s: SettingExplanation) -> str:
+    """What it is called in cgroups; empty for what is no file of theirs."""
+    if not s.v2:
+        return f"{s.v1} on cgroup v1, not on v2" if s.v1 else ""
+    return f"{s.v2} on cgroup v2, {f'{s.v1} on v1' if s.v1 else 'not on v1'}"
 
 
 def _above(a: Above) -> str:

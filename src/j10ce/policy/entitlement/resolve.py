@@ -361,7 +361,7 @@ def _sources(choice: Choice, claims: list[Claim], promised: Resources) -> Iterat
 
 def _realtime(cpu: CpuSection, floor: Resources) -> Iterator[Note]:
     if cpu.latency == "realtime" and not floor.cpu:
-        yield Note("Note", "", "cpu.latency realtime: without a CPU floor its threads stay fair")
+        yield Note("Note", "", "sched.realtime: without a CPU floor its threads stay fair")
 
 
 def _notes(asking: Asking, tier: Tier, promised: Resources, book: Book, refusals: Refusals) -> Iterator[Note]:
