@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -19,6 +20,8 @@ AREAS: Final[Mapping[str, tuple[str, ...]]] = {
     "network": ("link.", "net."),
     "disk": ("io.", "disk"),
 }
+# What may be all that a feature needs, which nobody can tell who has them not.
+RIGHTS: Final = re.compile(r"\broot\b|\bCAP_|\bcapabilit")
 
 
 @click.command("doctor")
@@ -140,13 +143,22 @@ def _disks(report: dict[str, Any]) -> list[str]:
     rows = [[d["name"], d["number"], d["capacity"], "yes" if d["managed"] else "no", d["floors"]] for d in disks]
     return [
         table(["DISK", "NUMBER", "CAPACITY", "MANAGED", "FLOORS BY"], rows) if rows else "no disks",
-        *(f"{d['name']}: for floors by weight it needs {'; '.join(d['needs'])}" for d in disks if d["needs"]),
+        *(f"{d['name']}: {_for_floors(d)}" for d in disks if d["needs"]),
         *(
             f"{d['name']}: write-back on {', '.join(d['uncharged'])} is charged to nobody"
             for d in disks
             if d["uncharged"]
         ),
     ]
+
+
+def _for_floors(disk: dict[str, Any]) -> str:
+    """Caps on others keep floors on any disk that was measured; weights need more."""
+    first, *more = disk["needs"]
+    if disk["floors"] != "none" or "calibrate" not in first:
+        return f"for floors by weight it needs {'; '.join(disk['needs'])}"
+    also = f"; for those by weight also {'; '.join(more)}" if more else ""
+    return f"for floors it needs {first}{also}"
 
 
 def _topology(report: dict[str, Any]) -> list[str]:
@@ -160,7 +172,11 @@ def _topology(report: dict[str, Any]) -> list[str]:
 
 def _verdict(caps: list[dict[str, Any]]) -> str:
     able = f"{sum(bool(c.get('ok')) for c in caps)} of {len(caps)} features"
-    return f"{able} work here" if _privileged(caps) else f"nothing is enforced for this user; as root {able} would be"
+    if _privileged(caps):
+        return f"{able} work here"
+    rights = sum(not c.get("ok") and bool(RIGHTS.search(c.get("needs") or "")) for c in caps)
+    more = f", and {rights} more if rights are all that they need" if rights else ""
+    return f"nothing is enforced for this user; as root {able} would be{more}"
 
 
 def _privileged(caps: list[dict[str, Any]]) -> bool:
