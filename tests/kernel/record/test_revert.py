@@ -78,6 +78,17 @@ def test_a_held_setting_is_left_unless_forced(adopted: Rig) -> None:
     assert isinstance(result_of(adopted.kernel.revert(held=held, force=True), WEIGHT), Applied)
 
 
+def test_nothing_is_left_of_a_cgroup_that_goes_with_what_is_held_and_changed_in_it(rig: Rig) -> None:
+    rig.build()
+    weight, low = Setting(WEB.target, "cpu.weight"), Setting(WEB.target, "memory.low")
+    rig.write(WEB.target, "cpu.weight", 512.0)
+    rig.write(WEB.target, "memory.low", 4096.0)
+    rig.meddle(WEB.target, "memory.low", 8192.0)
+    outcome = rig.kernel.revert(held={weight: "by ann: incident 42"})
+    assert (result_of(outcome, weight), result_of(outcome, low)) == (Gone(), Gone())
+    assert rig.start().revert().results == ()
+
+
 def ending(setting: Setting, original: Value) -> ValueChange:
     return ValueChange(setting, None, original, "journal", "nobody asks for it any more", ends=True)
 

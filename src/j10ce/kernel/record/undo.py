@@ -40,11 +40,18 @@ class Undo:
         self.theirs: set[Setting] = set()
 
     def run(self) -> Iterator[tuple[Change, Result]]:
-        """All of it."""
-        yield from self._give_back(list(reversed(self._journal.originals.values())))
+        """All of it. What stays in a cgroup that goes does not stay."""
+        originals, left = dict(self._journal.originals), []
+        for change, result in self._give_back(list(reversed(originals.values()))):
+            if isinstance(change, ValueChange) and isinstance(result, Refused):
+                left.append((change, result))
+            else:
+                yield change, result
         deepest_first = sorted(self._journal.made.values(), key=lambda m: m.at.path.count("/"), reverse=True)
         for made in deepest_first:
             yield self._remove(made)
+        for stays, why in left:
+            yield stays, Gone() if self._is_gone(originals[stays.setting]) else why
         for enabled in reversed(list(self._journal.enabled.values())):
             yield self._disable(enabled)
 
@@ -70,6 +77,13 @@ class Undo:
             if isinstance(result, Applied):
                 note_side_effect(self._routes, self._journal, setting, OWNER)
         return change, result
+
+    def _is_gone(self, original: Original) -> bool:
+        """With its cgroup, in the meantime; then it is not ours any more."""
+        gone = self._routes.identity(original.setting, original.at) != original.identity
+        if gone:
+            self._journal.note(Forgot(*original.setting))
+        return gone
 
     def _restore(self, original: Original) -> Applied | Refused | Gone | Unchanged:
         setting, at = original.setting, original.at
