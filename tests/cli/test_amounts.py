@@ -48,6 +48,9 @@ def test_a_minimum_of_half_a_byte_is_not_adopted() -> None:
     [
         ("--network", "100Mb", "unknown suffix 'Mb'; did you mean 100Mbit?"),
         ("--min-network", "100mbps", "unknown suffix 'mbps'; did you mean 100Mbit?"),
+        ("--network", "100mbit", "unknown suffix 'mbit'; did you mean 100Mbit?"),
+        ("--network", "100Mbit/s", "did you mean 100Mbit?"),
+        ("--min-network", "1 Gbits", "did you mean 1Gbit?"),
         ("--min-network", "100", "100 is 100 bits a second; write it as 100Mbit"),
         ("--network", "1e99bit", "not a quantity"),
         ("--disk-read", "50MB/s", "did you mean 50M?"),

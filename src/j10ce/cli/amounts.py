@@ -15,6 +15,8 @@ from j10ce.model.quantity import DECIMAL, Quantity
 MOST_CPUS: Final = 8192  # as many as Linux can be built for
 LEAST_BITS: Final = 1000  # nobody means less
 ELSEWHERE: Final = re.compile(r"([0-9.]+)\s*([kmgt])i?b?", re.IGNORECASE | re.ASCII)
+# As `tc` and everybody else write rates: 100mbit, 100Mbits, 100Mbps.
+LINE_RATE: Final = re.compile(r"([0-9.]+)\s*([kmgt])i?(?:b|bits?)?", re.IGNORECASE | re.ASCII)
 
 
 class Amount(click.ParamType[str]):
@@ -73,7 +75,7 @@ class Bits(Amount):
     """Bits a second. `100Mb` is megabits to some and megabytes to others."""
 
     def meant(self, text: str) -> str:
-        match = ELSEWHERE.fullmatch(text.strip().removesuffix("ps").removesuffix("/s"))
+        match = LINE_RATE.fullmatch(text.strip().removesuffix("ps").removesuffix("/s"))
         return f"did you mean {match[1]}{_step(match[2])}bit?" if match else ""
 
     def problem(self, text: str, quantity: Quantity) -> str:
