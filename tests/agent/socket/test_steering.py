@@ -55,7 +55,7 @@ def with_devices(node: NodeFacts) -> NodeFacts:
         ("io.max[9:9]", "io.max[9:9] waits for a disk 9:9; here are 8:0 (sda)"),
     ],
 )
-async def test_a_hold_of_a_link_or_disk_that_is_not_there_says_what_is(tmp_path: Path, name: str, said: str) -> None:
+async def test_who_names_a_link_or_disk_that_is_not_there_hears_what_is(tmp_path: Path, name: str, said: str) -> None:
     async with running(tmp_path) as scene:
         await scene.place("web")
         report = scene.operations.report
@@ -64,6 +64,8 @@ async def test_a_hold_of_a_link_or_disk_that_is_not_there_says_what_is(tmp_path:
         scene.operations.shell.report = replace(report, snap=snap)
         asked = HoldRequest(target=WEB, knobs=(name,), for_seconds=60, why="test")
         assert (await scene.operations.hold(asked, ROOT_USER))["notes"] == [said]
+        explained = await scene.operations.explain(WEB, name)
+        assert explained["text"].splitlines()[-1] == f"  absent      {said}"
 
 
 @pytest.mark.parametrize("name", ["io.max[8:0]", "io.max[8:0].rbps", "net.egress.ceil[eth0]"])

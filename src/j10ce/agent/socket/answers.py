@@ -16,6 +16,7 @@ from j10ce.agent.report.report import effective_floors
 from j10ce.agent.ring.objects import quantities, to_object
 from j10ce.agent.ring.ring import Report
 from j10ce.agent.socket import evicting
+from j10ce.agent.socket.shortfall import absent_devices
 from j10ce.control.disk import shown
 from j10ce.kernel.kernel import Kernel
 from j10ce.model import kinds, knob, schema
@@ -251,7 +252,10 @@ def explanation(
     on_disks = tuple(shown.notes_of(report.snap, target, name or ""))
     notes = (*explained.notes, *on_disks, *_drift_notes(report, target), *interference_notes(report, target))
     explained = replace(explained, notes=notes)
-    text = "\n".join([render_text(explained, wide=wide), *(f"  {'seen':<11} {line}" for line in on_disks)])
+    seen = [("seen", line) for line in on_disks] + [
+        ("absent", line) for line in absent_devices([name or ""], report.snap)
+    ]
+    text = "\n".join([render_text(explained, wide=wide), *(f"  {word:<11} {line}" for word, line in seen)])
     return {**schema.plain(explained), "text": text}
 
 
