@@ -22,7 +22,7 @@ from tests.enforce.realtime.test_real_product import ASKED, NAPS, becomes, keepe
 from tests.enforce.realtime.test_real_product import product as product  # the fixture
 from tests.enforce.workbench import PATIENCE_S, Workbench
 
-pytestmark = [pytest.mark.slow, pytest.mark.timeout(1500)]
+pytestmark = [pytest.mark.slow, pytest.mark.real_cpus, pytest.mark.timeout(1500)]
 CPUS = os.cpu_count() or 1
 KILLS = 30
 SECONDS = 10
