@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from j10ce.model.kube.native import decode_native
 from j10ce.model.kube.placing import PREFERRED, REQUIRED
 from j10ce.model.kube.surroundings import PodOwner
-from j10ce.scheduler.book.facts import OwnerFacts, PodFacts
+from j10ce.scheduler.book.book import Book
+from j10ce.scheduler.book.facts import NodeFacts, OwnerFacts, PodFacts
 from j10ce.scheduler.book.shape import (
     HostPort,
     LabelTest,
@@ -82,6 +83,20 @@ WEB = {"matchLabels": {"app": "web"}}
 IS_WEB = LabelTest((("app", "web"),))
 ZONE_A = {"matchExpressions": [{"key": "zone", "operator": "In", "values": ["a"]}]}
 IN_ZONE_A = NodeTerm((NodeExpression("zone", "In", ("a",)),))
+
+
+def test_what_no_node_has_breaks_no_book() -> None:
+    """Whoever may create a pod may name its node, and whatever amounts an API server takes."""
+    book = Book()
+    book.put_node(NodeFacts("n", {}, {"cpu": 1000, "memory": 1 << 30, "pods": 110}))
+    for n, asked in enumerate(({"cpu": "9223372036854775807"}, {"memory": "9223372036854775807"})):
+        pod = read({"nodeName": "n", "containers": asking(asked, asked)}, uid=str(n))
+        book.put_pod(pod)
+    assert (book.weighed[0] > 0).all()
+    for n in range(2):
+        book.remove_pod(str(n))
+    assert not book.used.any()
+    assert not book.weighed.any()
 
 
 def test_where_it_wants_to_run() -> None:

@@ -13,6 +13,7 @@ from j10ce.model.kube.placing import NativeAffinity, NativeSpread, NativeTolerat
 from j10ce.model.kube.pod import Pod, PodResources, requests
 from j10ce.model.kube.wide_pod import UNREADABLE, WideContainer, WidePodSpec, decode_part, is_nothing
 from j10ce.model.quantity import Quantity
+from j10ce.scheduler.book.book import MOST_AMOUNT
 from j10ce.scheduler.book.facts import pairs
 from j10ce.scheduler.book.shape import NO_AFFINITY, HostPort, Shape
 from j10ce.scheduler.reading.terms import affinity, spread, tolerations
@@ -113,7 +114,7 @@ def _amounts(spec: WidePodSpec) -> tuple[tuple[tuple[str, int], ...], tuple[int,
         init_containers=tuple(map(_likely, spec.init_containers)),
     )
     weighed = requests(Pod(spec=likely))
-    cpu, memory = (amount_of(name, weighed[name]) if name in weighed else 0 for name in LIKELY)
+    cpu, memory = (min(amount_of(name, weighed[name]), MOST_AMOUNT) if name in weighed else 0 for name in LIKELY)
     return tuple(sorted((name, amount) for name, amount in asked.items() if amount > 0)), (cpu, memory)
 
 
