@@ -10,7 +10,7 @@ from j10ce.scheduler.cycle.profile import profile
 from j10ce.scheduler.cycle.scheduler import Scheduler
 from j10ce.scheduler.plugins.queueing.groups import LABELS, Coscheduling
 from j10ce.scheduler.plugins.queueing.priority import PrioritySort
-from j10ce.scheduler.plugins.queueing.quota import ElasticQuota
+from j10ce.scheduler.plugins.queueing.quota import MOST_NODES, ElasticQuota
 from j10ce.scheduler.plugins.resources.fit import NodeResourcesFit
 
 OURS = "ours"
@@ -61,6 +61,17 @@ def test_those_with_a_node_wait_for_the_others_and_give_it_back() -> None:
     assert "waited for too long" in why(late, "a")
     made.put_node(NodeFacts("m", {}, {"cpu": 1000, "pods": 110}), 33.0)
     assert bound([d for at in (34.0, 50.0, 60.0) for d in made.step(at)]) == {"a", "b", "c"}
+
+
+def test_a_pod_that_is_labelled_otherwise_is_of_its_group_no_longer() -> None:
+    made = scheduler(Coscheduling())
+    made.put_fact(GroupFacts("shop", "g", 3), 0.0)
+    for uid in "ab":
+        made.put_pod(member(uid, node="n"), 0.0)
+        made.put_pod(pod(uid, node="n"), 1.0)
+        made.remove_pod(uid, 2.0)
+    made.put_pod(member("c"), 3.0)
+    assert "group shop/g has 1 of the 3 pods" in why(made.step(4.0), "c")
 
 
 def test_a_group_without_an_object_is_as_large_as_its_pods_say() -> None:
@@ -124,6 +135,17 @@ def test_what_was_lent_comes_back_and_no_more_than_that() -> None:
     assert "borrows" in victims[0].why
     made.remove_pod(victims[0].victim.uid, 2.0)
     assert bound([*made.step(13.0), *made.step(30.0)]) == {"mine"}
+
+
+def test_what_was_lent_comes_back_from_the_last_of_many_nodes() -> None:
+    made = scheduler(ElasticQuota(), cpu=1000)
+    for n in range(MOST_NODES):
+        made.put_node(NodeFacts(f"n{n}", {}, {"cpu": 1000, "pods": 110}), 0.0)
+    quotas(made)
+    for n in (1, 2):
+        made.put_pod(pod(f"s{n}", 1000, node=f"n{MOST_NODES - n}"), 0.0)
+    made.put_pod(pod("mine", 500, "bank"), 0.0)
+    assert [d.victim.namespace for d in made.step(1.0) if isinstance(d, Evict)] == ["shop"]
 
 
 def test_a_namespace_without_a_quota_is_not_held_back() -> None:

@@ -48,6 +48,7 @@ class Coscheduling:
     def __init__(self, wait_s: float = WAIT_S) -> None:
         self._wait_s = wait_s
         self._objects: dict[GroupName, GroupFacts] = {}
+        self._of: dict[str, GroupName] = {}  # by uid: labels of a pod may name another group later
         self._there: defaultdict[GroupName, set[str]] = defaultdict(set)  # uids of all pods that have not ended
         self._placed: defaultdict[GroupName, set[str]] = defaultdict(set)  # of those with a node, or about to have one
         self._waiting: defaultdict[GroupName, set[str]] = defaultdict(set)
@@ -57,17 +58,17 @@ class Coscheduling:
 
     def pod_seen(self, pod: PodFacts, now: float, /) -> None:
         group = group_of(pod)
-        if group is None:
-            return
-        if pod.ended or pod.deleted is not None:
+        if group is None or group != self._of.get(pod.uid) or pod.ended or pod.deleted is not None:
             self.pod_gone(pod, now)
+        if group is None or pod.ended or pod.deleted is not None:
             return
+        self._of[pod.uid] = group
         self._there[group].add(pod.uid)
         if pod.node:
             self._placed[group].add(pod.uid)
 
     def pod_gone(self, pod: PodFacts, now: float, /) -> None:
-        group = group_of(pod)
+        group = self._of.pop(pod.uid, None)
         if group is not None:
             for table in (self._there, self._placed, self._waiting):
                 table[group].discard(pod.uid)

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from itertools import islice
 from types import MappingProxyType
 from typing import Final
 
@@ -22,7 +23,7 @@ from j10ce.scheduler.cluster import Rows
 from j10ce.scheduler.cycle.framework import Candidate, PostFilter, Preemptor, PreFilter, Refused, Skip
 from j10ce.scheduler.plugins.queueing.reprieve import Evictees, importance, select
 
-MOST_NODES: Final = 500  # looked at for what was lent
+MOST_NODES: Final = 500  # on which something was lent, looked at for one pod
 
 
 class Usage:
@@ -70,9 +71,8 @@ class ElasticQuota:
         if quota is None or not pod.preempts or not self._owed(pod, quota, book):
             return ""
         best: Evictees | None = None
-        for row in rows[:MOST_NODES].tolist():
-            lent = self._lent(row, book)
-            victims = select(pod, row, lent, cycle) if lent else None
+        for lent, row in islice(self._lenders(rows, book), MOST_NODES):
+            victims = select(pod, row, lent, cycle)
             if victims is not None and (best is None or victims.order < best.order):
                 best = victims
         if best is None:
@@ -102,6 +102,17 @@ class ElasticQuota:
         usage = self._following(book)
         asked = dict(pod.shape.requests)
         return all(usage.of(pod.namespace, r) + asked.get(r, 0) <= least for r, least in quota.least.items())
+
+    def _lenders(self, rows: Rows, book: Book) -> Iterator[tuple[set[str], int]]:
+        """Those rows where pods run on what is lent, and which pods those are."""
+        borrow = {
+            quota.namespace
+            for quota in quotas(book)
+            if any(self._usage.of(quota.namespace, r) > least for r, least in quota.least.items())
+        }
+        for row in rows.tolist():
+            if any(pod.namespace in borrow for pod in book.there(row)) and (lent := self._lent(row, book)):
+                yield lent, row
 
     def _lent(self, row: int, book: Book) -> set[str]:
         """Uids of pods there that run on what is lent: the least important first, until their namespace uses no more
