@@ -146,6 +146,18 @@ def test_an_entry_whose_selector_cannot_be_read_selects_nobody(selector: object)
     assert findings
 
 
+@pytest.mark.parametrize("entry", [{"name": "n", "policy": "auto"}, {"name": "n", "nodeSelector": None}])
+def test_an_entry_without_a_selector_selects_nobody(entry: dict[str, object]) -> None:
+    """As theirs; one that is empty selects every node."""
+    text = json.dumps({"nodeStrategies": [entry]})
+    config, findings = read_key("cpu-burst-config", text, SHAPES["cpu-burst-config"])
+    assert config == KeyConfig({})
+    assert [finding.path for finding in findings] == ["cpu-burst-config.nodeStrategies[0].nodeSelector"]
+    config, findings = read_key("cpu-burst-config", text.replace("null", "{}"), SHAPES["cpu-burst-config"])
+    assert config is not None
+    assert len(config.entries) == (1 if "nodeSelector" in entry else 0)
+
+
 @given(st.sampled_from([*SHAPES]), JSON, JSON)
 def test_no_document_breaks_the_reader(key: str, strategy: Any, entries: Any) -> None:
     shape = SHAPES[key]

@@ -93,6 +93,11 @@ def test_everything_that_a_profile_says_is_done_and_the_pod_itself_is_not_touche
     }
 
 
+def test_a_null_in_a_patch_removes_a_field() -> None:
+    fast = profile(patch={"spec": {"nodeSelector": {"disk": None, "zone": "a"}}})
+    assert done(pod(nodeSelector={"disk": "ssd"}), fast).pod["spec"]["nodeSelector"] == {"zone": "a"}
+
+
 def test_profiles_are_applied_in_the_order_of_their_names() -> None:
     fresh = done(pod(), profile("b", labels={"x": "b"}), profile("a", labels={"x": "a", "y": "a"}))
     assert fresh.applied == ("a", "b")

@@ -126,7 +126,7 @@ def _entry(shape: KeyShape, cluster: Plain, item: Any, path: str) -> tuple[NodeE
         return None, [Finding(path, None, "not an object", "write {name, nodeSelector, …}")]
     overlay = {name: value for name, value in item.items() if name not in ("name", "nodeSelector")}
     findings = [*_name(item.get("name", ""), f"{path}.name")]
-    selector, problems = checked(item.get("nodeSelector", {}), Selector, f"{path}.nodeSelector")
+    selector, problems = checked(item.get("nodeSelector"), Selector, f"{path}.nodeSelector")
     findings += problems
     if selector is None or problems:  # a selector that lost a word would select others
         return None, findings

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any, Final, NamedTuple
 
 from msgspec import UNSET, UnsetType, field
+from msgspec.structs import replace
 
 from j10ce.dialects.koordinator.classes import INT32, Labels
 from j10ce.dialects.koordinator.config.fields import Class, Map
@@ -57,6 +58,8 @@ def read_profile(
     read, findings = checked(plain, ProfileSpec, path)
     if read is None:
         return None, findings
+    if isinstance(spec, dict) and isinstance(patch := spec.get("patch"), dict):
+        read = replace(read, patch=patch)  # its nulls remove fields
     rules = [*below(path, _rules(read))]
     selectors = [_selector(value, f"{path}.{word}") for word, value in zip(WORDS, _selectors(read), strict=True)]
     percent = _percent(read.probability)
