@@ -99,6 +99,20 @@ def test_what_no_node_has_breaks_no_book() -> None:
     assert not book.weighed.any()
 
 
+@pytest.mark.parametrize(
+    ("of_kubelet", "cpu"),
+    [
+        pytest.param({"allocatedResources": {"cpu": "2"}}, 2000, id="it shrinks, and is not smaller yet"),
+        pytest.param({"resources": {"requests": {"cpu": "3"}}}, 3000, id="what is in force is larger still"),
+        pytest.param({"allocatedResources": {"cpu": "100m"}}, 500, id="it grows: what it asks for counts at once"),
+        pytest.param({}, 500, id="a kubelet of old says nothing"),
+    ],
+)
+def test_while_it_is_resized_it_has_the_more_of_both(of_kubelet: dict[str, Any], cpu: int) -> None:
+    facts = read({"containers": asking({"cpu": "500m"})}, {"containerStatuses": [{"name": "0", **of_kubelet}]})
+    assert facts.shape.requests == (("cpu", cpu),)
+
+
 def test_where_it_wants_to_run() -> None:
     near = {"labelSelector": WEB, "topologyKey": "zone"}
     shape = read(

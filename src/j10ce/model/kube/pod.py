@@ -147,11 +147,11 @@ def _total(spec: PodSpec, of: Callable[[PodResources], Amounts]) -> Amounts:
         own = of(container.resources)
         if container.sidecar:
             sidecars = _plus(sidecars, own)
-        peak = _most(peak, sidecars if container.sidecar else _plus(sidecars, own))
+        peak = most(peak, sidecars if container.sidecar else _plus(sidecars, own))
     running = sidecars
     for container in spec.containers:
         running = _plus(running, of(container.resources))
-    return _most(peak, running) | _as_a_whole(of(spec.resources))
+    return most(peak, running) | _as_a_whole(of(spec.resources))
 
 
 def _as_a_whole(amounts: Amounts) -> Amounts:
@@ -162,7 +162,8 @@ def _plus(one: Amounts, other: Amounts) -> Amounts:
     return {name: Quantity(sum(_both(one, other, name))) for name in one | other} if one and other else one or other
 
 
-def _most(one: Amounts, other: Amounts) -> Amounts:
+def most(one: Amounts, other: Amounts) -> Amounts:
+    """By name, the larger of the two."""
     return {name: Quantity(max(_both(one, other, name))) for name in one | other} if one and other else one or other
 
 

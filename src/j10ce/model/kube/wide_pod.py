@@ -11,8 +11,8 @@ from typing import Any, Final
 import msgspec
 from msgspec import Raw, field
 
-from j10ce.model.kube.native import Native, NativeMeta, NativeObject, read_amount, without_nulls
-from j10ce.model.kube.pod import Container, ContainerState, PodSpec
+from j10ce.model.kube.native import Amounts, Native, NativeMeta, NativeObject, read_amount, without_nulls
+from j10ce.model.kube.pod import Container, ContainerState, PodResources, PodSpec
 
 NO_TEXT: Final = Raw(b"")
 UNREADABLE: Final = (msgspec.MsgspecError, UnicodeError, RecursionError)
@@ -47,7 +47,10 @@ class WidePodSpec(PodSpec, frozen=True, kw_only=True):
 
 
 class WideContainerStatus(Native, frozen=True, kw_only=True):
+    name: str = ""
     state: ContainerState = ContainerState()
+    resources: PodResources | None = None  # in force
+    allocated_resources: Amounts = field(default_factory=dict)
 
 
 class WidePodStatus(Native, frozen=True, kw_only=True):
@@ -55,6 +58,7 @@ class WidePodStatus(Native, frozen=True, kw_only=True):
     nominated_node_name: str = ""
     start_time: datetime | None = None
     container_statuses: tuple[WideContainerStatus, ...] = ()
+    init_container_statuses: tuple[WideContainerStatus, ...] = ()
 
 
 class WideMeta(NativeMeta, frozen=True, kw_only=True):

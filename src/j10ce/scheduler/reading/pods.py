@@ -8,11 +8,14 @@ from typing import Any, Final, TypeVar, cast, get_args
 
 import msgspec
 from msgspec import Raw
+from msgspec.structs import replace
 
-from j10ce.model.kube.native import NativeOwner, Pool, slim
+from j10ce.model.kube.native import Amounts, NativeOwner, Pool, slim
 from j10ce.model.kube.placing import NativeVolume, PodResourceClaim
+from j10ce.model.kube.pod import most
 from j10ce.model.kube.wide_pod import (
     UNREADABLE,
+    WideContainer,
     WideMeta,
     WidePod,
     WidePodSpec,
@@ -57,7 +60,7 @@ class PodReader:
             meta.uid,
             meta.namespace,
             meta.name,
-            self._shapes.shape(spec, meta.labels, faults),
+            self._shapes.shape(_held(spec, status), meta.labels, faults),
             meta.labels,
             meta.annotations,
             spec.scheduler_name or STOCK,
@@ -107,6 +110,29 @@ def _plain(text: Raw) -> Any:
         return msgspec.json.decode(text)
     except UNREADABLE:
         return None
+
+
+def _held(spec: WidePodSpec, status: WidePodStatus) -> WidePodSpec:
+    """While it is resized a pod has the more of what it asks for and of what its kubelet has given it."""
+    given = dict[str, Amounts]()
+    for c in (*status.init_container_statuses, *status.container_statuses):
+        of_kubelet = most(c.allocated_resources, c.resources.requests if c.resources else {})
+        if of_kubelet:
+            given[c.name] = of_kubelet
+    if not given:
+        return spec
+    containers, init_containers = (
+        tuple(_with_more(c, given.get(c.name, {})) for c in kind) for kind in (spec.containers, spec.init_containers)
+    )
+    return replace(spec, containers=containers, init_containers=init_containers)
+
+
+def _with_more(container: WideContainer, given: Amounts) -> WideContainer:
+    asked = container.resources.requests
+    more = {name: amount for name, amount in given.items() if name not in asked or amount.amount > asked[name].amount}
+    if not more:
+        return container
+    return replace(container, resources=replace(container.resources, requests=asked | more))
 
 
 def _claims(pod: str, spec: WidePodSpec, faults: list[str]) -> tuple[str, ...]:
