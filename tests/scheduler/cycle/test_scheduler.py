@@ -61,6 +61,14 @@ def test_a_pod_that_finds_no_node_says_why_and_gets_the_room_that_is_freed() -> 
     assert bindings(s.step(2.0)) == {"p4": "n0"}
 
 
+def test_what_nobody_can_judge_waits_whatever_the_profile() -> None:
+    s = scheduler(2)
+    s.put_pod(pod("p", unjudged=("resource claim gpu", "spec.affinity cannot be read")), 1.0)
+    (late,) = s.step(1.0)
+    assert isinstance(late, Defer)
+    assert "cannot judge resource claim gpu, spec.affinity cannot be read: it needs another scheduler" in late.why
+
+
 def test_a_binding_that_failed_is_tried_again() -> None:
     s = scheduler(1)
     s.put_pod(pod("p"), 1.0)

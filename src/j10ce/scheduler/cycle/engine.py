@@ -20,6 +20,7 @@ from j10ce.scheduler.cycle.refusals import NoFit, Refusals, refused_whole
 
 MOST_CELLS: Final = 8_000_000  # nodes times shapes that are remembered
 LEAST_SHAPES: Final = 16
+UNJUDGED: Final = "unjudged"  # who refuses what nobody here can judge
 
 
 class Choice(NamedTuple):
@@ -147,6 +148,9 @@ class Engine:
         return not isinstance(asking, NoFit) and all(answers(f, pod, self.book, rows).all() for f in asking.filters)
 
     def _ask(self, pod: PodFacts, outlook: Outlook) -> Asking | NoFit:
+        if pod.unjudged:  # whatever the profile: it would be misplaced
+            why = f"this scheduler cannot judge {', '.join(pod.unjudged)}: it needs another scheduler"
+            return refused_whole(pod, self.book, UNJUDGED, why, resolvable=False)
         silent, roster = list[int](), self._roster
         for plugin in roster.anew:
             answer = plugin.pre_filter(pod, self.book)

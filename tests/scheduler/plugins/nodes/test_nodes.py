@@ -237,9 +237,6 @@ def test_bound_volumes_are_honoured() -> None:
         pytest.param(with_claims("lost"), 'persistentvolumeclaim "lost" not found', id="no claim"),
         pytest.param(with_claims("open"), "binds none for its first consumer", id="awaits its consumer"),
         pytest.param(with_claims("gone"), 'bound to volume "w", which is not there', id="no volume"),
-        pytest.param(
-            pod(Shape())._replace(unjudged=("resource claim gpu",)), "cannot judge resource claim gpu", id="devices"
-        ),
     ],
 )
 def test_what_cannot_be_judged_leaves_the_pod_pending(waiting: PodFacts, says: str) -> None:

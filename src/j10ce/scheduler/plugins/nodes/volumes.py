@@ -21,8 +21,6 @@ class VolumeBinding:
     reach = Reach.CLUSTER
 
     def pre_filter(self, pod: PodFacts, book: Book, /) -> Skip | Refused | None:
-        if pod.unjudged:
-            return Refused(f"this scheduler cannot judge {', '.join(pod.unjudged)}: it needs another scheduler")
         if not pod.claims:
             return Skip()
         for name in pod.claims:
