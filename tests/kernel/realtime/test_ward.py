@@ -6,7 +6,7 @@ import os
 
 import pytest
 
-from j10ce.kernel.realtime.crowding import Crowding
+from j10ce.kernel.realtime.crowding import Crowding, Use
 from j10ce.kernel.realtime.law import REST_S, SHARE, SPIN_S, TICK_S
 from j10ce.kernel.realtime.machine import FAIR, OURS
 from j10ce.kernel.realtime.spinners import LOOKED_AT_ONCE
@@ -216,3 +216,9 @@ def test_why_a_thread_could_not_be_real_time_is_kept(care: Care) -> None:
     care.machine.refuses = ""
     care.run(0.2)
     assert ward.refused == ""
+
+
+def test_a_cpu_that_nobody_knew_of_is_held_for_crowded_as_any_other() -> None:
+    crowding = Crowding([0])
+    crowding.take([Use(0.0, 0.1, {3: 0.1})])
+    assert crowding.allowance(0.1) == 0.0

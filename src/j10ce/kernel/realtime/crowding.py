@@ -1,7 +1,8 @@
 """How long each CPU was real-time lately, over all workloads in the keeper's care.
 
 cgroup v1 counts by CPU. On v2 a thread's time goes to the CPU that it ran on last, and what nobody was asked about
-goes to every CPU: a CPU is rather held for crowded than overlooked.
+goes to every CPU: a CPU is rather held for crowded than overlooked. Those on which the keeper may not
+run itself, or that come later, count once something was used there.
 """
 
 from __future__ import annotations
@@ -31,6 +32,8 @@ class Crowding:
         """All spans of one tick."""
         for use in uses:
             unknown = use.by_cpu.get(EVERYWHERE, 0.0)
+            for cpu in use.by_cpu.keys() - self._windows.keys() - {EVERYWHERE}:
+                self._windows[cpu] = CpuWindow()
             for cpu, window in self._windows.items():
                 window.add(use.start, use.end, use.by_cpu.get(cpu, 0.0) + unknown)
 
