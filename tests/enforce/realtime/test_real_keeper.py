@@ -7,6 +7,7 @@ import subprocess
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,15 @@ from j10ce.kernel.realtime import wire
 from j10ce.kernel.realtime.law import TICK_S
 from j10ce.kernel.realtime.machine import FAIR, OURS, Linux, WardPlace
 from j10ce.model.workload import Handle
-from tests.enforce.workbench import SPIN, Workbench, until
+from tests.enforce.workbench import SPIN, Workbench, kill_all, removed, until
 
 RT_BUDGET_US = 100_000  # of each second, where the kernel has budgets: this machine is others', too
 NAPS = "import time\nwhile True:\n    time.sleep(0.002)\n    sum(range(2000))"
+RAISED = """
+import os, time
+os.sched_setscheduler(0, os.SCHED_RR | os.SCHED_RESET_ON_FORK, os.sched_param(5))
+time.sleep(600)
+"""
 BOMB = """
 import os
 for _ in range(400):
@@ -72,15 +78,23 @@ def place(work: Workbench, at: Handle) -> WardPlace:
     return WardPlace(top, "cgroup.threads", f"{top}/cpu.stat")
 
 
-def allow_realtime(work: Workbench, at: Handle) -> None:
+def allow_realtime(work: Workbench, at: Handle, budget_us: int = RT_BUDGET_US) -> None:
+    """Of all that is above it, too; a group that was removed a moment ago holds its budget for some 20 ms."""
     steps = at.path.split("/")
     for path in ("/".join(steps[: n + 1]) for n in range(len(steps))):
         budget = work.path(path, "cpu.rt_runtime_us")
-        if budget.exists():
+        wanted = budget_us if path == at.path else RT_BUDGET_US
+        if budget.exists() and budget.read_text().strip() != str(wanted):
             try:
-                budget.write_text(str(RT_BUDGET_US))
-            except OSError as e:
-                pytest.skip(f"Unsupported: cpu.rt_runtime_us of this machine is given out: {e}")
+                until(lambda budget=budget, wanted=wanted: given(budget, wanted))
+            except AssertionError:
+                pytest.skip("Unsupported: cpu.rt_runtime_us of this machine is given out")
+
+
+def given(budget: Path, wanted: int) -> bool:
+    with suppress(OSError):
+        return bool(budget.write_text(str(wanted)))
+    return False
 
 
 @pytest.fixture
@@ -95,10 +109,12 @@ def policies(at: WardPlace) -> set[int | None]:
     return {linux.policy(thread) for thread in linux.threads(at) or ()} - {None}
 
 
-def keeping(work: Workbench, keeper: Beating, code: str, rate: float = 0.5) -> WardPlace:
+def keeping(
+    work: Workbench, keeper: Beating, code: str, rate: float = 0.5, name: str = "web", budget_us: int = RT_BUDGET_US
+) -> WardPlace:
     """One workload that runs the code, some thread of which is real-time by now."""
-    at = work.make("web")
-    allow_realtime(work, at)
+    at = work.make(name)
+    allow_realtime(work, at, budget_us)
     work.spawn(at, code)
     keeper.keep(place(work, at), rate)
     return place(work, at)
@@ -135,6 +151,28 @@ def test_forks_begin_fair_and_join(work: Workbench, keeper: Beating) -> None:
     until(lambda: policies(place(work, at)) == {OURS})
     keeper.keep(place(work, at), 0.0)
     until(lambda: policies(place(work, at)) == {FAIR})
+
+
+def test_a_workload_that_comes_again_to_the_same_path_is_real_time_again(work: Workbench, keeper: Beating) -> None:
+    """While another one keeps the keeper alive, as when one of two services is restarted."""
+    other = keeping(work, keeper, NAPS, name="other", budget_us=RT_BUDGET_US // 3)
+    for _ in range(2):
+        at = keeping(work, keeper, NAPS, budget_us=RT_BUDGET_US // 3)
+        until(lambda at=at: policies(at) == {OURS})
+        kill_all(Path(at.top))
+        until(lambda at=at: removed(Path(at.top)) and removed(Path(at.usage).parent))
+        wire.send(keeper.socket, wire.DROP, at.top)
+    until(lambda: policies(other) == {OURS})
+
+
+def test_a_thread_with_a_priority_of_its_own_keeps_it(work: Workbench, keeper: Beating) -> None:
+    at = keeping(work, keeper, NAPS)
+    own = work.spawn(Handle(f"{work.top}/web"), RAISED)
+    until(lambda: os.sched_getscheduler(own.pid) == OURS)
+    until(lambda: OURS in policies(at))
+    wire.send(keeper.socket, wire.DROP, at.top)
+    until(lambda: OURS not in policies(at))
+    assert (os.sched_getscheduler(own.pid), os.sched_getparam(own.pid).sched_priority) == (OURS, 5)
 
 
 @pytest.mark.parametrize("way", ["silent", "gone"])

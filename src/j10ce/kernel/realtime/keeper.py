@@ -83,6 +83,7 @@ class RealtimeKeeper:
     def _drop(self, key: str) -> None:
         if ward := self.wards.pop(key, None):
             ward.release()
+            self._machine.forget(ward.place)
         self._states.pop(key, None)
         self._own.pop(key, None)
 

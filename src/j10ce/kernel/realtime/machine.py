@@ -16,6 +16,7 @@ from j10ce.host.files import with_below
 PRIORITY: Final = 1
 OURS: Final = os.SCHED_RR | os.SCHED_RESET_ON_FORK
 FAIR: Final = os.SCHED_OTHER
+ANOTHER: Final = -1  # policy of a thread that looks like ours, but has a priority of its own
 _SLEEPS: Final = b"\nvoluntary_ctxt_switches:"
 _PROCESSOR: Final = 36  # of the fields after the name, the CPU that a thread ran on last
 _USEC: Final = b"usage_usec "
@@ -65,6 +66,10 @@ class ThreadPolicies(Protocol):
 class ThreadMachine(Counters, Habits, ThreadPolicies, Protocol):
     """What the keeper knows of the kernel."""
 
+    def forget(self, place: WardPlace, /) -> None:
+        """Whoever comes to the same paths later is another workload."""
+        ...
+
 
 class Linux:
     def __init__(self, proc: str = "/proc") -> None:
@@ -106,7 +111,9 @@ class Linux:
 
     def policy(self, thread: int, /) -> int | None:
         try:
-            return os.sched_getscheduler(thread)
+            policy = os.sched_getscheduler(thread)
+            ours = policy != OURS or os.sched_getparam(thread).sched_priority == PRIORITY
+            return policy if ours else ANOTHER
         except ProcessLookupError:
             return None
 
@@ -119,7 +126,7 @@ class Linux:
             return errno.errorcode.get(e.errno or 0, str(e.errno))
         return ""
 
-    def forget(self, place: WardPlace) -> None:
+    def forget(self, place: WardPlace, /) -> None:
         for path in (place.usage, place.per_cpu):
             if (fd := self._open.pop(path, None)) is not None:
                 os.close(fd)

@@ -67,6 +67,9 @@ class FakeMachine:
     def per_cpu_s(self, place: WardPlace, /) -> list[float] | None:
         return [*self.used[place.top]] if place.per_cpu and place.top in self.used else None
 
+    def forget(self, place: WardPlace, /) -> None:
+        """Nothing is kept open here."""
+
     def ran_s(self, thread: int, /) -> float | None:
         self.looks += 1
         return self.threads_of[thread].ran_s if thread in self.threads_of else None
