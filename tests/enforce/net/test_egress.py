@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import math
 import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from j10ce.control.network.levels import COMMON
-from j10ce.kernel.net import htb, traffic
+from j10ce.host.net import netlink
+from j10ce.kernel.net import htb, probation, traffic
 from j10ce.model.knob import Setting, share
 from j10ce.model.machine.link import OPEN
 from j10ce.model.plan import Gone, Make, Remove
@@ -204,6 +206,31 @@ def test_what_is_taken_over_comes_back_as_it_was(shaped: Shaped) -> None:
     assert "10ce:" in shaped.picture()
     shaped.start()
     assert not shaped.kernel.revert().refused()
+    assert shaped.picture() == before
+
+
+@pytest.mark.parametrize("agent", ["there", "gone"])
+def test_thousands_of_classes_that_were_taken_over_come_back(
+    shaped: Shaped, agent: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """More than a message may carry, and more answers than are kept where nobody raised net.core.rmem_max."""
+    monkeypatch.setattr(netlink, "_KEPT", 212_992)
+    shaped.start()
+    words = [f"class add dev eth0 parent 1: classid 1:{n:x} htb rate 1mbit ceil 2mbit" for n in range(16, 2816)]
+    batch = "\n".join(["qdisc add dev eth0 root handle 1: htb default 10", *words])
+    inside = ("nsenter", f"--net=/run/netns/{shaped.netns.name}", "tc", "-batch", "-")
+    subprocess.run(inside, input=batch, text=True, check=True)
+    before = shaped.picture()
+    shaped.done(take_over(), rate(1000 * MBIT))
+    assert "10ce:" in shaped.picture()
+    if agent == "there":
+        assert not shaped.kernel.revert().refused()
+    else:
+        shaped.netns.ip("link", "set", "eth0", "down", at=shaped.netns.peer)
+        with shaped.netns.inside():
+            index = shaped.trees.index("eth0")
+            trial = probation.start(index or 0, "egress", shaped.trials[-1].before, 0.5)
+        assert trial.wait(60) == probation.WENT_BACK
     assert shaped.picture() == before
 
 

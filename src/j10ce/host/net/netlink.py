@@ -45,6 +45,9 @@ _ATTRIBUTE: Final = struct.Struct("=HH")
 _NUMBER: Final = struct.Struct("=i")
 _TYPE: Final = 0x3FFF  # without the bits that say nested and big-endian
 _MOST: Final = 1 << 17
+_KEPT: Final = 1 << 20  # for us, until we read it
+_SENT_AT_ONCE: Final = 1 << 15
+_SO_SNDBUFFORCE: Final = 32
 _TRIES: Final = 5
 PATIENCE_S: Final = 5  # the kernel answers within the call; whoever waits longer waits for nobody
 
@@ -136,14 +139,18 @@ class Netlink:
         return answer
 
     def ask(self, requests: Sequence[NetlinkRequest]) -> list[NetlinkAnswer]:
-        """In one system call, in their order; each is tried, whatever became of those before."""
-        first = self._send([r._replace(flags=r.flags | ACK) for r in requests])
+        """In one system call, in their order; each is tried, whatever became of those before.
+
+        Only the last is answered in any case: thousands of answers are more than the kernel keeps for us.
+        """
+        *before, last = requests
+        first = self._send([*before, last._replace(flags=last.flags | ACK)])
         answers: dict[int, NetlinkAnswer] = {}
-        while len(answers) < len(requests):
+        while len(before) not in answers:
             for m in messages(self._receive()):
-                if m.kind == _ERROR and first <= m.number < first + len(requests):
-                    answers[m.number] = _answer(m)
-        return [answers[first + n] for n in range(len(requests))]
+                if m.kind == _ERROR and 0 <= m.number - first <= len(before):
+                    answers[m.number - first] = _answer(m)
+        return [answers.get(n, NetlinkAnswer(0)) for n in range(len(requests))]
 
     def _send(self, requests: Sequence[NetlinkRequest]) -> int:
         """The number of the first."""
@@ -152,7 +159,11 @@ class Netlink:
             self._number = self._number % 0x7FFF_FFFF + 1
             out.append(_HEADER.pack(_HEADER.size + len(r.body), r.kind, r.flags | REQUEST, self._number, 0))
             out.append(r.body + b"\0" * (-len(r.body) % 4))
-        self._socket.send(b"".join(out))
+        whole = b"".join(out)
+        if len(whole) > _SENT_AT_ONCE:
+            with suppress(OSError):  # what is done at once is more than other sockets may send at once
+                self._socket.setsockopt(socket.SOL_SOCKET, _SO_SNDBUFFORCE, len(whole))
+        self._socket.send(whole)
         return first
 
     def _parts(self) -> Iterator[Message]:
@@ -214,7 +225,7 @@ def _open(groups: int, of: int = _ROUTE) -> socket.socket:
         with suppress(OSError):  # Linux 4.12 has both: answers without them are long and say less
             opened.setsockopt(_SOL_NETLINK, option, 1)
     with suppress(OSError):
-        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, _KEPT)
     opened.bind((0, groups))
     return opened
 

@@ -114,7 +114,10 @@ class LinkRates:
         what, _, rest = text.partition(" ")
         if what == OURS:
             return self.write(s, int(rest) * 8.0, at)
-        refused = self._fell(index, WAYS[s.knob], rest if what == THEIRS else "")
+        try:
+            refused = self._fell(index, WAYS[s.knob], rest if what == THEIRS else "")
+        except OSError as e:
+            return Refused(f"queueing on {s.target} stays: {bpf.complaint(e)}")
         if refused is None and what == THEIRS and self.save(s, at) != text:
             return Refused(f"queueing on {s.target} is not all as it was before; see tc qdisc, tc class and tc filter")
         return refused or Applied(math.inf)
