@@ -224,3 +224,15 @@ def test_a_class_that_begins_to_wait_for_what_comes_in_is_seen_to_lack_its_door_
     both_ways.shaped.done(rate(1000 * MBIT, "ingress"))
     both_ways.shaped.kernel.read_now([API])
     assert both_ways.shaped.kernel.settings[Setting(API, "net.door", "eth0")] == ""
+
+
+def test_a_door_with_the_stamp_of_another_is_refused_and_takes_no_packets_from_it(pods: Pods) -> None:
+    """Numbers of links go on rising: after 32,768 more there is one that is stamped alike."""
+    bridged(pods.netns)
+    divided(pods)
+    alike = str(pods.index(DOORS[API]) + 0x8000)
+    pods.netns.ip("link", "add", "vethlate", "index", alike, "type", "veth", "peer", "name", "vethend")
+    ((_, refused),) = pods.shaped.apply(door(SYNC, "vethlate")).refused()
+    assert DOORS[API] in refused.reason
+    pods.send(API, 100)
+    assert pods.shaped.counted(API).packets == 100

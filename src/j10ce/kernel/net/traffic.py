@@ -13,6 +13,7 @@ from j10ce.host.mounts import UNIFIED, Hierarchies
 from j10ce.host.net import bpf, living
 from j10ce.host.net.queues import HtbClass
 from j10ce.kernel.net import htb
+from j10ce.kernel.net.doors.stamps import stamp_of
 from j10ce.kernel.net.program import MOST_LEVEL
 from j10ce.kernel.net.tree import LinkTree, Sockets
 from j10ce.kernel.net.trees import Trees, Way
@@ -118,7 +119,7 @@ class TrafficClasses:
             return Refused(f"{at.path} lies deeper than {MOST_LEVEL} cgroups")
         branch = tree.branches.get(first.target)
         now, before = (branch.now, branch.door) if branch and branch.sockets == sockets else (bare(), 0)
-        door = self._door(next((v for s, v in wanted.items() if s.knob == DOOR), None), before)
+        door = self._door(tree, first.target, next((v for s, v in wanted.items() if s.knob == DOOR), None), before)
         for s, value in wanted.items():
             changed = self._with(now, s, value, tree) if s.knob != DOOR else now
             if isinstance(changed, Refused):
@@ -135,12 +136,17 @@ class TrafficClasses:
         said = any(s.knob == DOOR for s in wanted)
         return refused or (self._trees.stamp([before, door]) if said or before != door else None)
 
-    def _door(self, wanted: Value | None, before: int) -> int | Refused:
+    def _door(self, tree: LinkTree, target: TargetId, wanted: Value | None, before: int) -> int | Refused:
         """The number of the link; the one that it had, where nothing is said."""
         if wanted is None:
             return before
+        names = self._trees.names()
         index = self._trees.index(str(wanted)) if wanted else 0
-        return Refused(f"there is no link {wanted} here") if index is None else index
+        if index is None:
+            return Refused(f"there is no link {wanted} here")
+        others = (b.door for b in tree.branches.values() if b.target != target and b.door not in (0, index))
+        alike = next((d for d in others if index and d in names and stamp_of(d) == stamp_of(index)), 0)
+        return Refused(f"packets from {wanted} would have the stamp of {names[alike]}'s") if alike else index
 
     def _sweep(self, tree: LinkTree) -> None:
         """Classes of cgroups that are gone go, whenever there are twice as many as were left the last time."""
