@@ -129,6 +129,15 @@ def test_threads_with_a_policy_of_their_own_are_left_alone(care: Care) -> None:
     assert {t: care.machine.threads_of[t].policy for t in own} == own
 
 
+def test_a_thread_that_gives_up_a_policy_of_its_own_is_real_time(care: Care) -> None:
+    thread = care.machine.spawn(WEB, wants=0.1, policy=os.SCHED_BATCH)
+    care.keep(WEB, 1.0)
+    care.run(0.5)
+    care.machine.threads_of[thread].policy = FAIR
+    care.run(1.5)
+    assert care.machine.threads_of[thread].policy == OURS
+
+
 def test_a_newcomer_joins_at_the_next_look(care: Care) -> None:
     care.machine.spawn(WEB, wants=0.1)
     ward = care.keep(WEB, 1.0)

@@ -82,6 +82,7 @@ class Ward:
             if due:
                 self._swept = now
                 self._barred.clear()
+                self._own.clear()
             self._births, self._on = births, True
             threads = self._machine.threads(self.place) or set()
             self._quiet = now + LISTED_S * len(threads)
