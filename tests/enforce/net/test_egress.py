@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from j10ce.control.network.levels import COMMON
-from j10ce.host.net import netlink
+from j10ce.host.net import netlink, queues
 from j10ce.kernel.net import htb, probation, traffic
 from j10ce.model.knob import Setting, share
 from j10ce.model.machine.link import OPEN
@@ -57,6 +57,15 @@ def test_rates_from_slow_to_fast_are_held_as_they_were_said(shaped: Shaped, said
     assert shaped.kernel.settings[Setting(API, "net.egress.ceil", "eth0")] == held
     shaped.start()
     assert shaped.kernel.settings[Setting(API, "net.egress.ceil", "eth0")] == held
+
+
+def test_whoever_has_no_floor_is_promised_next_to_nothing(shaped: Shaped) -> None:
+    """HTB sends what classes have for certain whatever the link carries: with 8 kbit/s each, 60 took 40 % too much."""
+    many = shaped.admitted(f"be{n}" for n in range(60))
+    shaped.done(rate(10 * MBIT), value(API, "floor", 9.5 * MBIT), *(value(who, "ceil", MBIT) for who in many))
+    index = shaped.trees.index("eth0") or 0
+    every = [c for q in queues.classes(shaped.trees.netlink, index) if (c := queues.htb_class(q)) and c.parent]
+    assert sum(c.rate for c in every if c.parent & 0xFFFF == htb.WHOLE) * 8 <= 10 * MBIT
 
 
 def test_a_floor_of_nothing_is_nothing_and_whoever_has_no_values_has_no_class(shaped: Shaped) -> None:

@@ -14,7 +14,7 @@ from tests.kube.agent.test_pods import QOS
 from tests.netns import Netns
 
 PING: Final = ["/bin/ping", "-q", "-i", "1", "-s", "1000", "192.0.2.2"]
-FLOOR, CEILING = "200Mbit 1099Gbit", "8Kbit 50Mbit"  # of a class: its rate and its ceiling
+FLOOR, CEILING = "200Mbit 1099Gbit", "128bit 50Mbit"  # of a class: its rate and its ceiling
 pytestmark = pytest.mark.one_version
 
 

@@ -29,9 +29,9 @@ OTHERS: Final = 2  # of whoever has no class
 SYSTEM: Final = 3  # of what must always pass, as far as its rate goes: neighbours, SSH
 LAST: Final = 0xFFEF
 OPEN: Final = int(OPEN_LINK) // 8  # of the whole, where nothing is divided
-NO_FLOOR: Final = 1000  # HTB has no class without a rate: 8 kbit/s stands for none
+NO_FLOOR: Final = 16  # HTB has no class without a rate: 128 bit/s stand for none, which many may have of a slow link
 NO_CEIL: Final = 1 << 37  # above every link: the class above limits
-LEAST: Final = 1001  # of a floor, so that it is told from none
+LEAST: Final = 1001  # of a floor, so that it is told from none, also from what stood for none before
 OTHERS_SHARE, OTHERS_MOST = 0.01, 2_500_000
 SYSTEM_SHARE, SYSTEM_MOST = 0.005, 1_250_000
 OTHERS_PRIORITY: Final = 4
@@ -46,6 +46,7 @@ _BURST_S: Final = 0.001
 _LEAST_BURST: Final = 16_384
 _TURN_S: Final = 0.005
 LEAST_TURN, MOST_TURN = 3_200, 65_536  # two packets; what TCP hands over at once
+_PACKET: Final = 1600
 
 
 def handle(minor: int) -> int:
@@ -122,4 +123,5 @@ def bytes_of(bits: float) -> int:
 
 def _burst(rate: int) -> int:
     """What may leave at once, in ticks of the time that it takes: a millisecond's worth, a large packet at least."""
-    return min(_U32, int(max(_LEAST_BURST, rate * _BURST_S) / rate * _TICKS))
+    least = _LEAST_BURST if rate >= LEAST else _PACKET  # of many without a floor, each had as much at once
+    return min(_U32, int(max(least, rate * _BURST_S) / rate * _TICKS))

@@ -225,7 +225,7 @@ def _value(knob: str, now: HtbClass, tree: LinkTree) -> Value:
     if what(knob) == PRIORITY:
         return float(now.priority)
     if what(knob) == FLOOR:
-        return 0.0 if now.rate == htb.NO_FLOOR else now.rate * 8.0
+        return 0.0 if now.rate < htb.LEAST else now.rate * 8.0
     if what(knob) == CEIL:
         return math.inf if now.ceil >= htb.NO_CEIL else now.ceil * 8.0
     above = now.parent & 0xFFFF
