@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -12,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from j10ce.host import child
-from j10ce.kernel.realtime import wire
-from j10ce.kernel.realtime.law import TICK_S
+from j10ce.kernel.realtime import watch, wire
+from j10ce.kernel.realtime.law import SHARE, TICK_S
 from j10ce.kernel.realtime.machine import FAIR, OURS, Linux, WardPlace
 from j10ce.model.workload import Handle
 from tests.enforce.workbench import SPIN, Workbench, kill_all, removed, until
@@ -210,3 +211,21 @@ def test_what_the_kernel_counts_is_read(work: Workbench) -> None:
     no_thread = (1 << 22) + 1
     assert {linux.ran_s(no_thread), linux.sleeps(no_thread), linux.cpu(no_thread), linux.policy(no_thread)} == {None}
     assert linux.change(no_thread, FAIR) == ""
+
+
+def test_while_the_ring_hangs_nobody_is_made_real_time_again(work: Workbench, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "RING_S", 1.0)
+    at = work.make("web")
+    allow_realtime(work, at)
+    work.spawn(at, NAPS)
+    here, watching = place(work, at), watch.RealtimeWatch()
+    watching.keep("web", here, 0.5, SHARE)
+    until(lambda: policies(here) == {OURS})
+    until(lambda: not watching.pid)
+    for _ in range(50):
+        assert (watching.pid, policies(here)) == (0, {FAIR})
+        time.sleep(TICK_S)
+    watching.keep("web", here, 0.5, SHARE)
+    until(lambda: policies(here) == {OURS})
+    watching.drop("web", here)
+    assert policies(here) == {FAIR}

@@ -118,7 +118,7 @@ class RealtimeWatch:
 
     def _look(self, now: float) -> None:
         if self._running is None:
-            if now >= self._start_after:
+            if now >= self._start_after and now - self._ring_at < RING_S:
                 self._start(now)
             return
         try:
