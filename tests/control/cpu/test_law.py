@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import msgspec
 import pytest
-from hypothesis import assume, given
+from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
 from j10ce.control.floors import Floors
@@ -126,7 +126,14 @@ def run(snap: Snapshot, floors: Floors | None = None) -> tuple[list[Proposal], d
     return proposals, weights_after(snap, proposals, KERNELS[snap.support["cpu.weight"].via])
 
 
+# A light group of someone else: nobody fresh fits beside ours, but what weights lose when they are rounded does.
+LIGHT = Machine(
+    (Job("placed", 400), Job("placed", 200), Job("placed", 200)), 0, (Slice(200, 0, (Job("adopted", 800, 200),)),)
+)
+
+
 @pytest.mark.parametrize("via", KERNELS)
+@example(machine=LIGHT)
 @given(machine=machines)
 def test_whenever_weights_exist_that_hold_all_floors_ours_do(via: str, machine: Machine) -> None:
     assume(least(children(machine, via, MARGIN)) <= MILLICORES)

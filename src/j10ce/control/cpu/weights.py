@@ -118,6 +118,7 @@ def _contests(
         roomy = [bound * (1 + headroom) for bound in bounds]  # inside them weights are rounded, too
         yield _Contest(members, eased, roomy, capacity, on, beside)
         yield _Contest(members, eased, bounds, capacity, on, beside)
+        yield _Contest(members, [m.floor * (1 + headroom) for m in members], bounds, capacity, on, 0.0)
         yield _Contest(members, [m.floor for m in members], bounds, capacity, on, 0.0)
 
 
