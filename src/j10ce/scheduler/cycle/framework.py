@@ -74,6 +74,13 @@ class PreEnqueue(Protocol):
         ...
 
 
+class Side(NamedTuple):
+    """Where pods stand that are tried together: as the first of them came, and by what they have in common."""
+
+    since: float
+    name: str
+
+
 @runtime_checkable
 class QueueSort(Protocol):
     """One per profile. The smaller key goes first; ties go by creation, then uid."""
@@ -234,6 +241,15 @@ class Retries(Protocol):
 
     def again_at(self, pod: PodFacts, now: float, /) -> float:
         """When to try a pod again that found no node or was not let in; infinite: when something changes."""
+        ...
+
+
+@runtime_checkable
+class Gathers(Protocol):
+    """A plugin that has some pods tried one right after the other, where the queue sorts them alike."""
+
+    def side(self, pod: PodFacts, /) -> Side | None:
+        """None: it stands alone."""
         ...
 
 

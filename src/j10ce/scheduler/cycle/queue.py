@@ -17,7 +17,7 @@ from typing import Final, NamedTuple
 
 from j10ce.scheduler.book.facts import PodFacts
 from j10ce.scheduler.book.shape import Shape
-from j10ce.scheduler.cycle.framework import Key
+from j10ce.scheduler.cycle.framework import Key, Side
 
 LONGEST_S: Final = 300.0  # without a try
 STALE_S: Final = 200e-6  # for each pod in the order: so old may it be, and to sort anew takes a tenth of the time
@@ -77,19 +77,30 @@ class Entry:
 class Due(NamedTuple):
     last: bool  # its key is not known
     key: Key
+    side: Side
     created: float
     uid: str
     turn: int
 
 
+def alone(pod: PodFacts) -> None:
+    """Nobody gathers pods."""
+
+
 class Queue:
     """`key`: as the profile of a pod sorts; None: nobody knows. Where keys move, they are asked for at every step; of
-    thousands of pods not quite as often, so that a pod costs the same however many wait beside it."""
+    thousands of pods not quite as often, so that a pod costs the same however many wait beside it. `side`: with whom it
+    stands among those of one key."""
 
     def __init__(
-        self, key: Callable[[PodFacts, float], Key | None], *, moves: bool, backoff: Backoff = KUBERNETES
+        self,
+        key: Callable[[PodFacts, float], Key | None],
+        *,
+        moves: bool,
+        backoff: Backoff = KUBERNETES,
+        side: Callable[[PodFacts], Side | None] = alone,
     ) -> None:
-        self._key, self._moves, self._backoff = key, moves, backoff
+        self._key, self._moves, self._backoff, self._side = key, moves, backoff, side
         self.entries: dict[str, Entry] = {}
         self._active: list[Due] = []
         self._timed: list[tuple[float, str, int]] = []
@@ -191,7 +202,8 @@ class Queue:
 
     def _due(self, entry: Entry, now: float) -> Due:
         pod, key = entry.pod, self._key(entry.pod, now)
-        return Due(key is None, 0 if key is None else key, pod.created, pod.uid, entry.turn)
+        side = self._side(pod) or Side(pod.created, "")
+        return Due(key is None, 0 if key is None else key, side, pod.created, pod.uid, entry.turn)
 
     def _next(self, now: float) -> Due | None:
         if self._moves and self._asked_at != now and now - self._sorted_at >= STALE_S * len(self._active):

@@ -15,7 +15,7 @@ from j10ce.scheduler.book.facts import LoadFacts, NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
 from j10ce.scheduler.cycle.decisions import Decision, Defer, Evict, Nominate
 from j10ce.scheduler.cycle.engine import Choice, Engine
-from j10ce.scheduler.cycle.framework import BookReader, Candidate, Key, Reach, Retries
+from j10ce.scheduler.cycle.framework import BookReader, Candidate, Gathers, Key, Reach, Retries, Side
 from j10ce.scheduler.cycle.nominated import Nominated
 from j10ce.scheduler.cycle.placing import Placed, Placing, TurnedDown
 from j10ce.scheduler.cycle.profile import Faulted, Profile, Watchers, contained, loud
@@ -52,11 +52,13 @@ class Scheduler:
         self.engines = {p.name: Engine(p, self.book, self.nominated) for p in profiles}
         self._sort = profiles[0].queue_sort if profiles else None
         self._faulted, self._backoff = faulted, backoff
-        self._queue = Queue(self._key, moves=self._sort is not None and self._sort.moves, backoff=backoff)
         self._placing = Placing(self.book, faulted)
         self._evicting: dict[str, set[str]] = {}  # uid of a victim: of the pods that wait for it to go
         self._awaits: dict[str, set[str]] = {}  # uid of a pod: of the victims that it waits for
         plugins = {id(p): p for profile in profiles for p in profile.plugins}.values()
+        self._gathers = next((p for p in plugins if isinstance(p, Gathers)), None)
+        moves = self._sort is not None and self._sort.moves
+        self._queue = Queue(self._key, moves=moves, backoff=backoff, side=self._side)
         for plugin in plugins:
             if isinstance(plugin, BookReader):
                 plugin.read(self.book)
@@ -181,6 +183,9 @@ class Scheduler:
     def _key(self, pod: PodFacts, now: float) -> Key:
         """None where the plugin failed."""
         return contained(self._faulted, self._sort.queue_key, pod, now) if self._sort is not None else 0
+
+    def _side(self, pod: PodFacts) -> Side | None:
+        return contained(self._faulted, self._gathers.side, pod) if self._gathers is not None else None
 
     def _with_known_shape(self, pod: PodFacts) -> PodFacts:
         """Equal shapes are one, so that to tell them apart costs nothing."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
+import pytest
+
 from j10ce.scheduler.book.around import GroupFacts, QuotaFacts
 from j10ce.scheduler.book.facts import NodeFacts, PodFacts
 from j10ce.scheduler.book.shape import Shape
@@ -61,6 +65,18 @@ def test_those_with_a_node_wait_for_the_others_and_give_it_back() -> None:
     assert "waited for too long" in why(late, "a")
     made.put_node(NodeFacts("m", {}, {"cpu": 1000, "pods": 110}), 33.0)
     assert bound([d for at in (34.0, 50.0, 60.0) for d in made.step(at)]) == {"a", "b", "c"}
+
+
+@pytest.mark.parametrize(("groups", "size", "slots"), [(2, 4, 4), (2, 4, 6), (3, 4, 8), (2, 3, 4), (5, 4, 12)])
+def test_groups_whose_pods_came_in_turns_start_one_after_the_other(groups: int, size: int, slots: int) -> None:
+    made = scheduler(Coscheduling(), cpu=slots * 500)
+    for n in range(groups):
+        made.put_fact(GroupFacts("shop", f"g{n}", size), 0.0)
+    for i in range(size):
+        for n in range(groups):
+            made.put_pod(pod(f"{i}-{n}", labels={LABELS[0]: f"g{n}"}, created=float(i)), 10.0)
+    started = [uid.partition("-")[2] for at in (10.0, 11.0, 80.0, 160.0) for uid in bound(made.step(at))]
+    assert sorted(Counter(started).values()) == [size] * (slots // size)
 
 
 def test_a_pod_that_is_labelled_otherwise_is_of_its_group_no_longer() -> None:

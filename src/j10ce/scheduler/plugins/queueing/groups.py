@@ -18,11 +18,13 @@ from j10ce.scheduler.book.selecting import whole
 from j10ce.scheduler.cycle.framework import (
     Await,
     FactWatcher,
+    Gathers,
     Permit,
     PodWatcher,
     PreFilter,
     Refused,
     Reserve,
+    Side,
     Skip,
 )
 
@@ -52,6 +54,7 @@ class Coscheduling:
         self._there: defaultdict[GroupName, set[str]] = defaultdict(set)  # uids of all pods that have not ended
         self._placed: defaultdict[GroupName, set[str]] = defaultdict(set)  # of those with a node, or about to have one
         self._waiting: defaultdict[GroupName, set[str]] = defaultdict(set)
+        self._since: dict[GroupName, float] = {}  # when the first of those that are there was made
         self._ready: list[str] = []
 
     # -- who there is
@@ -63,6 +66,7 @@ class Coscheduling:
         if group is None or pod.ended or pod.deleted is not None:
             return
         self._of[pod.uid] = group
+        self._since[group] = min(pod.created, self._since.get(group, pod.created))
         self._there[group].add(pod.uid)
         if pod.node:
             self._placed[group].add(pod.uid)
@@ -74,6 +78,8 @@ class Coscheduling:
                 table[group].discard(pod.uid)
                 if not table[group]:
                     del table[group]
+            if group not in self._there:
+                self._since.pop(group, None)
 
     def fact_seen(self, fact: GroupFacts, now: float, /) -> None:
         self._objects[GroupName(fact.namespace, fact.name)] = fact
@@ -82,6 +88,11 @@ class Coscheduling:
         self._objects.pop(GroupName(fact.namespace, fact.name), None)
 
     # -- who is tried
+
+    def side(self, pod: PodFacts, /) -> Side | None:
+        """The pods of a group stand together: two groups that took turns held half of the room each, for ever."""
+        group = group_of(pod)
+        return Side(self._since.get(group, pod.created), str(group)) if group is not None else None
 
     def pre_filter(self, pod: PodFacts, book: Book, /) -> Skip | Refused | None:
         group = group_of(pod)
@@ -130,5 +141,5 @@ def group_of(pod: PodFacts) -> GroupName | None:
     return GroupName(pod.namespace, name) if name else None
 
 
-def _conforms(plugin: Coscheduling) -> tuple[PodWatcher, FactWatcher, PreFilter, Reserve, Permit]:
-    return plugin, plugin, plugin, plugin, plugin
+def _conforms(plugin: Coscheduling) -> tuple[PodWatcher, FactWatcher, Gathers, PreFilter, Reserve, Permit]:
+    return plugin, plugin, plugin, plugin, plugin, plugin
